@@ -4,6 +4,7 @@
 
 #include "allocator.h"
 #include "engine.h"
+#include "lending.h"
 #include "pool.h"
 #include "recycle.h"
 
@@ -13,6 +14,7 @@ namespace {
 void prepare() {
   engine().before_fork();
   pool().before_fork();
+  lending_before_fork();
   allocator_lock();
   recycling_lock();
 }
@@ -20,6 +22,7 @@ void prepare() {
 void resume(bool child) {
   recycling_unlock();
   allocator_unlock();
+  lending_after_fork(child);
   pool().after_fork(child);
   engine().after_fork(child);
 }

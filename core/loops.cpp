@@ -4,6 +4,7 @@
 #include <bit>
 #include <climits>
 
+#include "lending.h"
 #include "lock.h"
 
 namespace heterosis {
@@ -120,14 +121,17 @@ void LoopTable::work(const Claim& claim, LoopHook after_first) {
   Slot& slot = *claim.slot;
   const Here before = here;
   here = {true, claim.worker};
-  for (int64_t share = claim.share;;) {
-    slot.loop.run_share(share, claim.worker);
-    if (after_first.call && share == claim.share) after_first.call(after_first.context);
-    const int64_t left = shares_left(slot.ticket.fetch_sub(1, std::memory_order_acq_rel));
-    if (left <= 1) close(slot);
-    if (left <= 0) break;
-    share = slot.loop.shares() - left;
-    report(slot);
+  {
+    const Participation participation(&slot);
+    for (int64_t share = claim.share;;) {
+      slot.loop.run_share(share, claim.worker);
+      if (after_first.call && share == claim.share) after_first.call(after_first.context);
+      const int64_t left = shares_left(slot.ticket.fetch_sub(1, std::memory_order_acq_rel));
+      if (left <= 1) close(slot);
+      if (left <= 0) break;
+      share = slot.loop.shares() - left;
+      report(slot);
+    }
   }
   here = before;
   report(slot);
@@ -161,6 +165,7 @@ void LoopTable::wait_for_others(Slot& slot) {
       relax();
     }
   } while (nanoseconds() < end);
+  const Lending lending(&slot);
   sleeping_owners_.fetch_add(1, std::memory_order_seq_cst);
   for (;;) {
     const uint32_t ends = ends_.load(std::memory_order_seq_cst);

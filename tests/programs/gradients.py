@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
+from functools import lru_cache
 from itertools import count
 
 import numpy
@@ -21,6 +22,7 @@ LARGEST = 1e8  # results that are differentiated: beyond it, a step is lost in t
 NEAR = {"float64": 1e-7, "float32": 2e-3}
 
 
+@lru_cache(64)
 def weights(shape: tuple[int, ...]) -> numpy.ndarray:
     """What a head receives: other numbers for each element."""
     return 2 + numpy.cos(numpy.arange(numpy.prod(shape, dtype=int))).reshape(shape)
@@ -114,7 +116,8 @@ def _along(
         # What cancels between two operands of one step leaves the rounding of both.
         near += NEAR.get(narrowest, 0.05) * scale + UNITS[narrowest] * middle[1]
     near += bend_nearer / 2  # that of one side differs so far from the mean of both
-    if abs(claimed - finer) <= near + _spread(program, given, name, direction, UNITS[narrowest]):
+    apart = abs(claimed - finer) - near
+    if apart <= 0 or apart <= _spread(program, given, name, direction, UNITS[narrowest]):
         return ""
     return f"{claimed} along a direction, differences say {finer}"
 

@@ -1,0 +1,143 @@
+// Processors lent to threads that wait for one.
+#include "lending.h"
+
+#include <sched.h>
+
+#include <atomic>
+#include <thread>
+
+#include "check.h"
+
+using namespace heterosis;
+
+namespace {
+
+// Two processors that the process may use, or a negative one where there are none.
+struct Two {
+  int first = -1;
+  int second = -1;
+};
+
+Two two_processors() {
+  cpu_set_t usable;
+  CPU_ZERO(&usable);
+  sched_getaffinity(0, sizeof usable, &usable);
+  Two result;
+  for (int number = 0; number < CPU_SETSIZE && result.second < 0; ++number) {
+    if (CPU_ISSET(number, &usable)) (result.first < 0 ? result.first : result.second) = number;
+  }
+  return result;
+}
+
+void stay_on(std::initializer_list<int> processors) {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  for (int number : processors) CPU_SET(number, &set);
+  CHECK(sched_setaffinity(0, sizeof set, &set) == 0);
+}
+
+// A thread that computes until it is destroyed, and tells on which processor.
+class Busy {
+ public:
+  Busy(const void* work, std::initializer_list<int> at_first, std::initializer_list<int> then)
+      : thread_([this, work, at_first, then] {
+          stay_on(at_first);
+          stay_on(then);
+          const Participation participation(work);
+          while (!over_) {
+            at_ = sched_getcpu();
+            ++turns_;
+          }
+        }) {
+    until([&] { return turns_ > 0; });
+  }
+  ~Busy() {
+    over_ = true;
+    thread_.join();
+  }
+
+  int at() const { return at_; }
+
+  // Where it computes next, while the calling thread does what is given.
+  template <typename Wait>
+  int next(Wait wait) const {
+    const int64_t before = turns_;
+    while (turns_ < before + 2) wait();
+    return at_;
+  }
+
+ private:
+  std::atomic<bool> over_{false};
+  std::atomic<int> at_{-1};
+  std::atomic<int64_t> turns_{0};
+  std::thread thread_;
+};
+
+// Two threads on one processor, of which one takes part: where it waits for the other, it is lent
+// the processor of this one, and is sent back. That it comes back at once is nothing to insist on.
+void who_waits_for_a_processor_gets_one() {
+  const Two usable = two_processors();
+  if (usable.second < 0) return;
+  std::thread([usable] {
+    stay_on({usable.first});
+    const int work = 0;
+    const Busy stranger(nullptr, {usable.second}, {usable.second});
+    const Busy participant(&work, {usable.second}, {usable.first, usable.second});
+    int came_back = 0;
+    for (int turn = 0; turn < 20;) {
+      {
+        const Lending lending(&work);
+        if (lending.guests() == 0) continue;
+        CHECK(participant.next([] { sleep_milliseconds(1); }) == usable.first);
+      }
+      if (participant.next([] {}) == usable.second) ++came_back;
+      ++turn;
+    }
+    CHECK(came_back > 10);
+  }).join();
+}
+
+void a_thread_that_stays_on_its_processor_is_lent_none() {
+  const Two usable = two_processors();
+  if (usable.second < 0) return;
+  std::thread([usable] {
+    stay_on({usable.first});
+    const int work = 0;
+    const Busy stranger(nullptr, {usable.second}, {usable.second});
+    const Busy participant(&work, {usable.second}, {usable.second});
+    for (int turn = 0; turn < 1000; ++turn) CHECK(Lending(&work).guests() == 0);
+    CHECK(participant.at() == usable.second);
+  }).join();
+}
+
+void others_are_lent_nothing() {
+  const Two usable = two_processors();
+  if (usable.second < 0) return;
+  std::thread([usable] {
+    stay_on({usable.first});
+    const int work = 0;
+    const int other = 0;
+    const Busy one(&other, {usable.second}, {usable.first, usable.second});
+    const Busy two(nullptr, {usable.second}, {usable.first, usable.second});
+    for (int turn = 0; turn < 1000; ++turn) CHECK(Lending(&work).guests() == 0);
+  }).join();
+}
+
+void participations_nest() {
+  const int outer = 0;
+  const int inner = 0;
+  const Participation first(&outer);
+  { const Participation second(&inner); }
+  CHECK(Lending(&outer).guests() == 0);  // nobody lends himself anything
+}
+
+}  // namespace
+
+int main() {
+  return run_tests({
+      TEST(who_waits_for_a_processor_gets_one),
+      TEST(a_thread_that_stays_on_its_processor_is_lent_none),
+      TEST(others_are_lent_nothing),
+      TEST(participations_nest),
+  });
+}
