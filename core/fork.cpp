@@ -4,8 +4,8 @@
 
 #include "allocator.h"
 #include "engine.h"
-#include "lending.h"
 #include "pool.h"
+#include "processors.h"
 #include "recycle.h"
 
 namespace heterosis {
@@ -14,7 +14,7 @@ namespace {
 void prepare() {
   engine().before_fork();
   pool().before_fork();
-  lending_before_fork();
+  processors_before_fork();
   allocator_lock();
   recycling_lock();
 }
@@ -22,7 +22,7 @@ void prepare() {
 void resume(bool child) {
   recycling_unlock();
   allocator_unlock();
-  lending_after_fork(child);
+  processors_after_fork(child);
   pool().after_fork(child);
   engine().after_fork(child);
 }

@@ -4,8 +4,8 @@
 #include <bit>
 #include <climits>
 
-#include "lending.h"
 #include "lock.h"
+#include "processors.h"
 
 namespace heterosis {
 namespace {

@@ -6,6 +6,7 @@
 #include <new>
 #include <utility>
 
+#include "processors.h"
 #include "resources.h"
 
 namespace heterosis {
@@ -55,6 +56,7 @@ struct Pool::Worker {
   Worker* next = nullptr;           // in workers_
   Worker* next_sleeping = nullptr;  // in sleeping_
   std::atomic<uint32_t> awake{1};
+  int woken_from = -1;              // the processor of who woke it last
   int64_t patience = 1;             // divides the time to spin
   int futile_turns = 0;             // in a row
   int most_futile = kFutileTurns;   // before it naps
@@ -269,6 +271,7 @@ int Pool::wake(int count) {
     }
     sleep_lock_.unlock();
     if (!worker) break;
+    worker->woken_from = processor_here();
     worker->awake.store(1, std::memory_order_release);
     wake_sleepers(worker->awake, 1);
   }
@@ -406,6 +409,8 @@ void Pool::park(Worker& worker) {
   if (naps(worker) && nap(worker)) return;
   if ((may_start() || stopped_.load(std::memory_order_seq_cst)) && unlist(worker)) return;
   while (worker.awake.load(std::memory_order_acquire) == 0) sleep_while(worker.awake, 0, -1);
+  // Where all processors are busy, the system takes the one of who wakes, and of who has work.
+  if (worker.woken_from == processor_here()) leave_processor();
   ++worker.futile_turns;  // until there is something to do
   if (nanoseconds() - slept_from < kSpin) worker.patience = 1;  // too early to sleep
 }

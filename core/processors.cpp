@@ -1,4 +1,4 @@
-#include "lending.h"
+#include "processors.h"
 
 #include <pthread.h>
 #include <sched.h>
@@ -78,22 +78,22 @@ bool computes(const Thread& thread) {
   return computed(thread) != before;
 }
 
-// Moves a thread that does not compute now to one of the `wanted` processors that it may use. False
-// if there is none.
-bool move(const Thread& thread, const cpu_set_t& wanted) {
+// Moves a thread to one of the `wanted` processors that it may use. False if there is none. What it
+// may use is the same afterwards.
+bool move(pid_t thread, const cpu_set_t& wanted) {
   cpu_set_t usable;
   cpu_set_t both;
-  if (sched_getaffinity(thread.id, sizeof usable, &usable) != 0) return false;
+  if (sched_getaffinity(thread, sizeof usable, &usable) != 0) return false;
   CPU_AND(&both, &usable, &wanted);
-  if (CPU_COUNT(&both) == 0 || sched_setaffinity(thread.id, sizeof both, &both) != 0) return false;
-  sched_setaffinity(thread.id, sizeof usable, &usable);
+  if (CPU_COUNT(&both) == 0 || sched_setaffinity(thread, sizeof both, &both) != 0) return false;
+  sched_setaffinity(thread, sizeof usable, &usable);
   return true;
 }
 
 cpu_set_t this_processor() {
   cpu_set_t result;
   CPU_ZERO(&result);
-  if (const int number = sched_getcpu(); number >= 0) CPU_SET(number, &result);
+  if (const int number = processor_here(); number >= 0) CPU_SET(number, &result);
   return result;
 }
 
@@ -120,7 +120,7 @@ Lending::Lending(const void* work) {
   const std::lock_guard<std::mutex> guard(registry().mutex);
   for (const Thread* at = registry().first; at && count_ < kMostGuests; at = at->next) {
     if (at == self || at->work.load(std::memory_order_acquire) != work || computes(*at)) continue;
-    if (move(*at, here)) guests_[count_++] = at;
+    if (move(at->id, here)) guests_[count_++] = at;
   }
 }
 
@@ -130,13 +130,17 @@ Lending::~Lending() {
   const std::lock_guard<std::mutex> guard(registry().mutex);
   for (const Thread* at = registry().first; at; at = at->next) {
     const auto end = guests_.begin() + count_;
-    if (std::find(guests_.begin(), end, at) != end) move(*at, others);
+    if (std::find(guests_.begin(), end, at) != end) move(at->id, others);
   }
 }
 
-void lending_before_fork() { registry().mutex.lock(); }
+int processor_here() { return sched_getcpu(); }
 
-void lending_after_fork(bool child) {
+void leave_processor() { move(0, other_processors()); }
+
+void processors_before_fork() { registry().mutex.lock(); }
+
+void processors_after_fork(bool child) {
   if (child) {
     Thread* self = registry().first;
     while (self && !pthread_equal(self->handle, pthread_self())) self = self->next;

@@ -1,9 +1,11 @@
-// Processors lent to threads that wait for one.
-#include "lending.h"
+// Processors lent to threads that wait for one, and left by those that were given the wrong one.
+#include "processors.h"
 
 #include <sched.h>
 
 #include <atomic>
+#include <iterator>
+#include <set>
 #include <thread>
 
 #include "check.h"
@@ -12,21 +14,26 @@ using namespace heterosis;
 
 namespace {
 
-// Two processors that the process may use, or a negative one where there are none.
+std::set<int> usable_here() {
+  cpu_set_t usable;
+  CPU_ZERO(&usable);
+  CHECK(sched_getaffinity(0, sizeof usable, &usable) == 0);
+  std::set<int> result;
+  for (int number = 0; number < CPU_SETSIZE; ++number) {
+    if (CPU_ISSET(number, &usable)) result.insert(number);
+  }
+  return result;
+}
+
+// Two processors that the process may use, negative where there are none.
 struct Two {
   int first = -1;
   int second = -1;
 };
 
 Two two_processors() {
-  cpu_set_t usable;
-  CPU_ZERO(&usable);
-  sched_getaffinity(0, sizeof usable, &usable);
-  Two result;
-  for (int number = 0; number < CPU_SETSIZE && result.second < 0; ++number) {
-    if (CPU_ISSET(number, &usable)) (result.first < 0 ? result.first : result.second) = number;
-  }
-  return result;
+  const std::set<int> usable = usable_here();
+  return usable.size() < 2 ? Two{} : Two{*usable.begin(), *std::next(usable.begin())};
 }
 
 void stay_on(std::initializer_list<int> processors) {
@@ -131,6 +138,26 @@ void participations_nest() {
   CHECK(Lending(&outer).guests() == 0);  // nobody lends himself anything
 }
 
+// A thread that leaves is elsewhere at once, and may come back: what it may use is the same.
+void a_thread_can_leave() {
+  const Two usable = two_processors();
+  if (usable.second < 0) return;
+  std::thread([usable] {
+    int left = 0;
+    for (int turn = 0; turn < 20; ++turn) {
+      stay_on({usable.first});
+      stay_on({usable.first, usable.second});
+      leave_processor();
+      if (processor_here() == usable.second) ++left;
+      CHECK(usable_here() == std::set<int>({usable.first, usable.second}));
+    }
+    CHECK(left > 10);
+    stay_on({usable.first});
+    leave_processor();
+    CHECK(processor_here() == usable.first && usable_here() == std::set<int>({usable.first}));
+  }).join();
+}
+
 }  // namespace
 
 int main() {
@@ -139,5 +166,6 @@ int main() {
       TEST(a_thread_that_stays_on_its_processor_is_lent_none),
       TEST(others_are_lent_nothing),
       TEST(participations_nest),
+      TEST(a_thread_can_leave),
   });
 }

@@ -1,8 +1,11 @@
-// Processors lent by threads that wait to threads that lost theirs.
+// Which processor a thread computes on, where the system's own choice costs milliseconds: beside
+// other busy processes, whose time slices are that long.
 //
-// Beside a busy process the system takes a thread's processor away for milliseconds, now and then
-// in the middle of a share of a loop. Who waits for that share then has a processor and nothing to
-// compute: it lends its own, which the system would take longer to think of than the share takes.
+// The system takes a thread's processor away now and then in the middle of a share of a loop. Who
+// waits for that share then has a processor and nothing to compute: it lends its own, which the
+// system would take longer to think of than the share takes. And it gives a thread that is woken
+// the processor of the one that wakes it, if no other is free: two threads at one loop then take
+// turns on one processor, while a stranger keeps the other.
 #pragma once
 
 #include <array>
@@ -41,8 +44,15 @@ class Lending {
   int count_ = 0;
 };
 
+// The number of the processor that the calling thread is on, negative where that is not known.
+int processor_here();
+
+// Moves the calling thread to another processor that it may use, if there is one: it may have to
+// wait there.
+void leave_processor();
+
 // Around fork(). In the child there is only the calling thread.
-void lending_before_fork();
-void lending_after_fork(bool child);
+void processors_before_fork();
+void processors_after_fork(bool child);
 
 }  // namespace heterosis
