@@ -79,7 +79,7 @@ void Engine::end(Task& task) {
 
 void Engine::notify_of_ready() const {
   const int64_t left = ready_count_.load(std::memory_order_seq_cst);
-  if (left > 1) pool().notify(2);
+  if (left > 1) pool().notify(2, left);
   else if (left > 0) pool().notify_of_task();
 }
 

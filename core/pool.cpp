@@ -76,7 +76,7 @@ Pool::Pool() {
 
 void Pool::set_threads(int count) {
   share_among(std::clamp(count, 1, kMostThreads), most_shared_);
-  if (work_waits()) notify(threads());  // seats may have been added
+  if (work_waits()) notify(threads(), threads());  // seats may have been added
 }
 
 void Pool::set_intra_op_threads(int count) {
@@ -194,8 +194,9 @@ void Pool::ask_for_help() {
 }
 
 void Pool::notify_of_loop(int64_t helpers) {
-  const int64_t most = std::min<int64_t>(helpers, kWakes);
-  notify(static_cast<int>(most) - onlookers_.load(std::memory_order_seq_cst));
+  const int64_t most =
+      std::min<int64_t>(helpers, kWakes) - onlookers_.load(std::memory_order_seq_cst);
+  notify(most, most);
 }
 
 // Whether so much help takes a wake-up.
@@ -240,21 +241,23 @@ void Pool::enter_seat() {
 void Pool::leave_seat() {
   holds_seat = false;
   seats_.fetch_sub(1, std::memory_order_seq_cst);
-  if (loops_.open()) notify(1);
+  if (loops_.open()) notify(1, 1);
   else if (tasks_wait()) notify_of_task();
 }
 
 // Who finds no free seat wakes nobody: leave_seat() will.
-void Pool::notify(int count) {
+void Pool::notify(int64_t count, int64_t work) {
   if (!seat_free() || stopped_.load(std::memory_order_relaxed)) return;
-  count -= spinners_.load(std::memory_order_seq_cst);
-  if (count > 0 && sleepers_.load(std::memory_order_seq_cst) > 0) count -= wake(count);
-  if (count > 0 && started_.load(std::memory_order_relaxed) < threads()) start(count);
+  int missing = static_cast<int>(
+      std::min<int64_t>(count, work - spinners_.load(std::memory_order_seq_cst)));
+  if (missing > 0 && sleepers_.load(std::memory_order_seq_cst) > 0) missing -= wake(missing);
+  if (missing > 0 && started_.load(std::memory_order_relaxed) < threads()) start(missing);
 }
 
 void Pool::notify_of_task() {
   const WorkSource* source = source_.load(std::memory_order_acquire);
-  if (nappers_.load(std::memory_order_seq_cst) == 0 || source->ready() > 1) return notify(1);
+  const int64_t ready = source->ready();
+  if (nappers_.load(std::memory_order_seq_cst) == 0 || ready > 1) return notify(1, ready);
   constexpr auto relaxed = std::memory_order_relaxed;
   put_off_.store(put_off_.load(relaxed) + 1, relaxed);  // may miss one of two at once
 }

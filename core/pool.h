@@ -58,9 +58,10 @@ class Pool {
 
   void attach(WorkSource* source) { source_.store(source, std::memory_order_release); }
 
-  // There is new work for `count` threads: wakes sleeping ones, starts missing ones. Call it after
-  // the work can be seen by ready(). Cheap when nobody sleeps and none is missing.
-  void notify(int count);
+  // There is work for `work` threads, and that of `count` is new: wakes sleeping ones, starts missing
+  // ones. Those that look for work already are enough for as much as they are. Call it after the
+  // work can be seen by ready(). Cheap when nobody sleeps and none is missing.
+  void notify(int64_t count, int64_t work);
   void notify_of_task();  // one more, which the calling thread may be about to wait for
 
   bool take_seat();   // true if the calling thread may compute now; then leave_seat() later
