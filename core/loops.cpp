@@ -26,6 +26,7 @@ uint64_t make_ticket(int64_t workers, int64_t shares) {
 }
 
 constexpr int64_t kOwnerSpin = 30'000;  // ns; shares are meant to be about this long
+constexpr int64_t kOwnerPatience = 1'000'000;
 
 struct Here {
   bool inside = false;
@@ -41,6 +42,8 @@ struct alignas(64) LoopTable::Slot {
   int64_t participants = 0;  // at most; the highest worker number plus one
   uint64_t bit = 0;
   alignas(64) std::atomic<int64_t> done{0};
+
+  bool all_done() const { return done.load(std::memory_order_seq_cst) == loop.shares(); }
 };
 
 bool inside_share() { return here.inside; }
@@ -154,22 +157,34 @@ void LoopTable::report(Slot& slot) {
   wake_sleepers(ends_, INT_MAX);
 }
 
+// Who has been woken may have to wait for its processor again: beside a busy process, for
+// milliseconds. So the owner sleeps where others have a use for its processor, or take long.
 void LoopTable::wait_for_others(Slot& slot) {
-  const int64_t shares = slot.loop.shares();
-  const auto done = [&] { return slot.done.load(std::memory_order_seq_cst) == shares; };
-  if (done()) return;
-  const int64_t end = nanoseconds() + kOwnerSpin;
+  if (slot.all_done()) return;
+  const int64_t began = nanoseconds();
+  for (int64_t now = began;; now = nanoseconds()) {
+    if (spin_for_others(slot, now + kOwnerSpin)) return;
+    const Lending lending(&slot);
+    if (lending.guests() > 0 || now - began > kOwnerPatience) return sleep_for_others(slot);
+  }
+}
+
+// True as soon as all shares are done, false if they are not by then.
+bool LoopTable::spin_for_others(const Slot& slot, int64_t end) {
   do {
     for (int turn = 0; turn < 16; ++turn) {
-      if (done()) return;
+      if (slot.all_done()) return true;
       relax();
     }
   } while (nanoseconds() < end);
-  const Lending lending(&slot);
+  return false;
+}
+
+void LoopTable::sleep_for_others(Slot& slot) {
   sleeping_owners_.fetch_add(1, std::memory_order_seq_cst);
   for (;;) {
     const uint32_t ends = ends_.load(std::memory_order_seq_cst);
-    if (done()) break;
+    if (slot.all_done()) break;
     sleep_while(ends_, ends, -1);
   }
   sleeping_owners_.fetch_sub(1, std::memory_order_relaxed);

@@ -67,6 +67,8 @@ class LoopTable {
   void close(Slot& slot);
   void report(Slot& slot);
   void wait_for_others(Slot& slot);
+  static bool spin_for_others(const Slot& slot, int64_t end);
+  void sleep_for_others(Slot& slot);
 
   static constexpr int kSlots = 64;  // one bit each below
 
