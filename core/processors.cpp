@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstring>
 #include <ctime>
 #include <mutex>
 #include <utility>
@@ -98,12 +99,9 @@ cpu_set_t this_processor() {
 }
 
 cpu_set_t other_processors() {
-  const cpu_set_t here = this_processor();
-  cpu_set_t all;
-  CPU_ZERO(&all);
-  for (int number = 0; number < CPU_SETSIZE; ++number) CPU_SET(number, &all);
   cpu_set_t result;
-  CPU_XOR(&result, &all, &here);
+  std::memset(&result, 0xff, sizeof result);
+  if (const int number = processor_here(); number >= 0) CPU_CLR(number, &result);
   return result;
 }
 

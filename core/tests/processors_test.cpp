@@ -4,6 +4,8 @@
 #include <sched.h>
 
 #include <atomic>
+#include <cstdint>
+#include <initializer_list>
 #include <iterator>
 #include <set>
 #include <thread>
