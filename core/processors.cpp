@@ -20,6 +20,7 @@ constexpr int64_t kLook = 3'000;  // ns; a thread that computes meanwhile shows 
 // A thread that has taken part in a loop, until it ends.
 struct Thread {
   std::atomic<const void*> work{nullptr};  // what it takes part in
+  std::atomic<bool> moves{false};          // somebody is at its mask of processors
   pthread_t handle{};
   pid_t id = 0;
   clockid_t clock{};
@@ -79,16 +80,20 @@ bool computes(const Thread& thread) {
   return computed(thread) != before;
 }
 
-// Moves a thread to one of the `wanted` processors that it may use. False if there is none. What it
-// may use is the same afterwards.
-bool move(pid_t thread, const cpu_set_t& wanted) {
+// Moves a thread to one of the `wanted` processors that it may use. False if there is none, or it is
+// being moved: who read what it may use meanwhile would leave it that for good.
+bool move(Thread& thread, const cpu_set_t& wanted) {
+  if (thread.moves.exchange(true, std::memory_order_acquire)) return false;
   cpu_set_t usable;
   cpu_set_t both;
-  if (sched_getaffinity(thread, sizeof usable, &usable) != 0) return false;
-  CPU_AND(&both, &usable, &wanted);
-  if (CPU_COUNT(&both) == 0 || sched_setaffinity(thread, sizeof both, &both) != 0) return false;
-  sched_setaffinity(thread, sizeof usable, &usable);
-  return true;
+  bool moved = sched_getaffinity(thread.id, sizeof usable, &usable) == 0;
+  if (moved) {
+    CPU_AND(&both, &usable, &wanted);
+    moved = CPU_COUNT(&both) > 0 && sched_setaffinity(thread.id, sizeof both, &both) == 0;
+  }
+  if (moved) sched_setaffinity(thread.id, sizeof usable, &usable);
+  thread.moves.store(false, std::memory_order_release);
+  return moved;
 }
 
 cpu_set_t this_processor() {
@@ -116,9 +121,9 @@ Lending::Lending(const void* work) {
   const cpu_set_t here = this_processor();
   const Thread* const self = &this_thread();
   const std::lock_guard<std::mutex> guard(registry().mutex);
-  for (const Thread* at = registry().first; at && count_ < kMostGuests; at = at->next) {
+  for (Thread* at = registry().first; at && count_ < kMostGuests; at = at->next) {
     if (at == self || at->work.load(std::memory_order_acquire) != work || computes(*at)) continue;
-    if (move(at->id, here)) guests_[count_++] = at;
+    if (move(*at, here)) guests_[count_++] = at;
   }
 }
 
@@ -126,15 +131,15 @@ Lending::~Lending() {
   if (count_ == 0) return;
   const cpu_set_t others = other_processors();
   const std::lock_guard<std::mutex> guard(registry().mutex);
-  for (const Thread* at = registry().first; at; at = at->next) {
+  for (Thread* at = registry().first; at; at = at->next) {
     const auto end = guests_.begin() + count_;
-    if (std::find(guests_.begin(), end, at) != end) move(at->id, others);
+    if (std::find(guests_.begin(), end, at) != end) move(*at, others);
   }
 }
 
 int processor_here() { return sched_getcpu(); }
 
-void leave_processor() { move(0, other_processors()); }
+void leave_processor() { move(this_thread(), other_processors()); }
 
 void processors_before_fork() { registry().mutex.lock(); }
 

@@ -82,13 +82,21 @@ class Busy {
   std::thread thread_;
 };
 
+// Runs a test in a thread that stays on the first of two processors, where there are two.
+template <typename Body>
+void on_the_first(Body body) {
+  const Two usable = two_processors();
+  if (usable.second < 0) return;
+  std::thread([&] {
+    stay_on({usable.first});
+    body(usable);
+  }).join();
+}
+
 // Two threads on one processor, of which one takes part: where it waits for the other, it is lent
 // the processor of this one, and is sent back. That it comes back at once is nothing to insist on.
 void who_waits_for_a_processor_gets_one() {
-  const Two usable = two_processors();
-  if (usable.second < 0) return;
-  std::thread([usable] {
-    stay_on({usable.first});
+  on_the_first([](const Two& usable) {
     const int work = 0;
     const Busy stranger(nullptr, {usable.second}, {usable.second});
     const Busy participant(&work, {usable.second}, {usable.first, usable.second});
@@ -103,33 +111,27 @@ void who_waits_for_a_processor_gets_one() {
       ++turn;
     }
     CHECK(came_back > 10);
-  }).join();
+  });
 }
 
 void a_thread_that_stays_on_its_processor_is_lent_none() {
-  const Two usable = two_processors();
-  if (usable.second < 0) return;
-  std::thread([usable] {
-    stay_on({usable.first});
+  on_the_first([](const Two& usable) {
     const int work = 0;
     const Busy stranger(nullptr, {usable.second}, {usable.second});
     const Busy participant(&work, {usable.second}, {usable.second});
     for (int turn = 0; turn < 1000; ++turn) CHECK(Lending(&work).guests() == 0);
     CHECK(participant.at() == usable.second);
-  }).join();
+  });
 }
 
 void others_are_lent_nothing() {
-  const Two usable = two_processors();
-  if (usable.second < 0) return;
-  std::thread([usable] {
-    stay_on({usable.first});
+  on_the_first([](const Two& usable) {
     const int work = 0;
     const int other = 0;
     const Busy one(&other, {usable.second}, {usable.first, usable.second});
     const Busy two(nullptr, {usable.second}, {usable.first, usable.second});
     for (int turn = 0; turn < 1000; ++turn) CHECK(Lending(&work).guests() == 0);
-  }).join();
+  });
 }
 
 void participations_nest() {
@@ -142,9 +144,7 @@ void participations_nest() {
 
 // A thread that leaves is elsewhere at once, and may come back: what it may use is the same.
 void a_thread_can_leave() {
-  const Two usable = two_processors();
-  if (usable.second < 0) return;
-  std::thread([usable] {
+  on_the_first([](const Two& usable) {
     int left = 0;
     for (int turn = 0; turn < 20; ++turn) {
       stay_on({usable.first});
@@ -157,7 +157,7 @@ void a_thread_can_leave() {
     stay_on({usable.first});
     leave_processor();
     CHECK(processor_here() == usable.first && usable_here() == std::set<int>({usable.first}));
-  }).join();
+  });
 }
 
 }  // namespace
