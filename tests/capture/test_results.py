@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 import pytest
 
 import heterosis
-from heterosis import np
-from heterosis.runtime.errors import CaptureError
+from heterosis import autograd, np, npx
+from heterosis.runtime.errors import AutogradError, CaptureError
 
 
 class Named(list):
@@ -163,3 +163,41 @@ def test_objects_without_arrays_of_the_program():
     for _ in range(2):
         _, found, same = compiled(np.ones((2,)))
         assert found is outside and same is len
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: np.argmax(x, axis=1).astype("float32"),
+        lambda x: np.where(x > 1, 1.0, 0.0),
+        lambda x: (x * 2).detach(),
+        lambda x: np.ones(x.shape) + np.random.uniform(size=x.shape),
+        lambda x: sum(row > 1 for row in x) * 2.0,
+        npx.arange_like,
+    ],
+)
+@pytest.mark.parametrize("hybrid", [False, True])
+def test_no_gradient_goes_back_from_what_follows_from_no_variable(function, hybrid):
+    x = np.array([[1.0, 2.0], [3.0, 1.0]])
+    x.attach_grad()
+    run = heterosis.hybridize(function) if hybrid else function
+    with autograd.record():
+        y = run(x)
+    with pytest.raises(AutogradError, match="was not computed from variables"):
+        y.backward()
+
+
+@pytest.mark.parametrize("hybrid", [False, True])
+def test_a_gradient_goes_back_from_the_results_that_follow_from_it(hybrid):
+    x = np.array([1.0, 2.0])
+    x.attach_grad()
+
+    def several(x):
+        return x > 1, x.detach() * 3, x * x, np.floor(x)
+
+    run = heterosis.hybridize(several) if hybrid else several
+    with autograd.record():
+        _, constant, square, step = run(x)
+        total = (constant * square + step).sum()
+    total.backward()
+    assert x.grad.asnumpy().tolist() == [6, 24]

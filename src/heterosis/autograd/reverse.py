@@ -60,6 +60,8 @@ class _Reverse:
         if isinstance(unit, Node) and _has_programs(unit):
             self._follow_within(unit)
             return
+        if _ends_gradients(unit):
+            return
         self.active.update(v for v in _results(unit) if is_float(v.dtype))
         if isinstance(unit, Node) and not _is_step(unit):
             self.encoded.update(v for v in unit.outputs if v.dtype in INTEGERS)
@@ -194,6 +196,13 @@ def _is_step(node: Node) -> bool:
 
 def _results(unit: Unit) -> tuple[Value, ...]:
     return unit.results if isinstance(unit, Call) else unit.outputs
+
+
+def _ends_gradients(unit: Unit) -> bool:
+    """Whether it is there to keep gradients from what it is given."""
+    if not isinstance(unit, Call) or unit.pullback is not None:
+        return False
+    return REGISTRY[unit.operation].stops_gradients
 
 
 def _owners(calls: Sequence[Call]) -> dict[int, Call]:

@@ -370,10 +370,8 @@ class Program:
         return found
 
     def _record(self, operands: Sequence[Any], results: Sequence[Any]) -> None:
-        """Tell the tape of a run.
-
-        Results that are written into arrays are recorded where they depend on a variable:
-        those arrays are there for the next call, which gradients would else go back from.
+        """Tell the tape of a run: which results gradients go back from, as from those of the
+        operations that the function consists of.
         """
         wanted = self._wanted(operands)
         if not wanted:
@@ -385,9 +383,8 @@ class Program:
         if self.captured.recorded is not None:
             goals = self.captured.recorded.goals
         else:
-            idle = self._written and self._written - self.plain.reached(wanted)
-            found = (i for i in self.plain.float_results if i < self.captured.printed.alone)
-            goals = {i: wanted for i in found if i not in idle}
+            found = self.plain.reached(wanted)
+            goals = {i: wanted for i in sorted(found) if i < self.captured.printed.alone}
         node = tape.WholeNode(self.plain, self.kept, wanted, operands, results, read, goals)
         node.attach(results, goals)
 
