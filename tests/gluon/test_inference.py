@@ -4,7 +4,7 @@ import numpy
 import pytest
 
 from heterosis import autograd, np, npx
-from heterosis.gluon import nn
+from heterosis.gluon import nn, rnn
 from heterosis.runtime.errors import DeferredInitializationError, ShapeError
 
 
@@ -105,6 +105,24 @@ def test_known_extents_must_agree():
                    weight=(2, 0))  # fmt: skip
     with pytest.raises(ShapeError, match=r"\(2, -1\).*\(3, 4\)"):
         custom(np.ones((1, 4)))
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: nn.Conv2D(2, 3),
+        lambda: nn.Conv2DTranspose(2, 3),
+        nn.BatchNorm,
+        nn.InstanceNorm,
+        lambda: rnn.LSTM(2),
+        lambda: rnn.GRU(2, layout="NTC"),
+    ],
+)
+def test_inputs_of_too_few_dimensions(make):
+    layer = make()
+    layer.initialize()
+    with pytest.raises(ShapeError, match=r"\(3,\) has too few|\(3,\); expected three dimensions"):
+        layer(np.ones(3))
 
 
 def test_infer_shape_gives_no_values():

@@ -64,9 +64,10 @@ def fitting(name: str, value: Value, out: OutDescription, freely: bool) -> Value
     """A result as the array that it is written into needs it."""
     dtype, shape, _ = out
     if not _broadcasts(value.shape, shape):
+        wanted = "a value that broadcasts to it" if freely else f"an array of shape {value.shape}"
         raise ShapeError(
             f"{name}: a result of shape {value.shape} does not fit into an array of shape "
-            f"{shape}; give an array of shape {value.shape}."
+            f"{shape}; give {wanted}."
         )
     if is_float(value.dtype) and not is_float(dtype) and not freely:
         raise DTypeError(

@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from heterosis.runtime.errors import DeferredInitializationError, ShapeError
+from heterosis.runtime.errors import ArgumentError, DeferredInitializationError, ShapeError
 
 Shape = tuple[int, ...]
 Arguments = Mapping[str, Any]
@@ -84,6 +84,7 @@ for _symbol, _name in _BOTH_SIDES + _OTHERS:
 # -- rules: argument name to the shape it must have -----------------------------------------------
 
 RULES: dict[str, Rule] = {}
+_NUMBERS = ("num_hidden", "num_filter", "kernel")  # that rules need, and operations may do without
 
 
 def _rule(*operations: str) -> Callable[[Rule], Rule]:
@@ -99,12 +100,27 @@ def settled(operation: str, arguments: dict[str, Any]) -> dict[str, Any]:
     waiting = {k: v for k, v in arguments.items() if isinstance(v, Unsized) and v.made is None}
     if "data" in waiting:  # all rules go by it
         raise waiting["data"].refuse(operation)
-    shapes = RULES[operation](arguments) if waiting and operation in RULES else {}
+    shapes = _asked_for(operation, arguments) if waiting and operation in RULES else {}
     for name, given in waiting.items():
         if name not in shapes:
             raise given.refuse(operation)
         given.settle(operation, shapes[name])
     return {k: v.made if isinstance(v, Unsized) else v for k, v in arguments.items()}
+
+
+def _asked_for(operation: str, arguments: Arguments) -> Mapping[str, Shape]:
+    """The shapes by an operation's rule, which takes for granted that its arguments are there."""
+    try:
+        return RULES[operation](arguments)
+    except IndexError:
+        raise ShapeError(
+            f"{operation}: data of shape {arguments['data'].shape} has too few dimensions."
+        ) from None
+    except TypeError:
+        missing = [name for name in _NUMBERS if name in arguments and arguments[name] is None]
+        if not missing:
+            raise
+        raise ArgumentError(f"{operation}: {' and '.join(missing)} must be given.") from None
 
 
 @_rule("fully_connected")

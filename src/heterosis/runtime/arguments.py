@@ -217,7 +217,8 @@ def _miscount(
     unknown = [name for name in keywords if name not in known]
     if unknown:
         question = did_you_mean(unknown[0], known)
-        return f"there is no argument {unknown[0]!r}; it takes {', '.join(known)}.{question}"
+        names = ", ".join(known) or "none by name"
+        return f"there is no argument {unknown[0]!r}; it takes {names}.{question}"
     try:
         signature.bind(*arguments, **keywords)
     except TypeError as error:

@@ -50,7 +50,7 @@ def test_no_gradient_flows_through_block_grad():
          [[0.5, -0.5], [0.0, 0.0]]),
         (lambda x, y: F.LinearRegressionOutput(x, F.stack(y, y, axis=1)),
          [[-0.5, -0.5], [0.0, 0.0]]),
-        (lambda x, y: F.MAERegressionOutput(x, F.stack(y, y, axis=1)), [[-0.5, -0.5], [0, 0]]),
+        (lambda x, y: F.MAERegressionOutput(x, F.stack(y, y, axis=1)), [[-0.5, -0.5]] * 2),
         (lambda x, y: F.make_loss(x + y), [[1, 1], [1, 1]]),
         (lambda x, y: F.MakeLoss(x + y, grad_scale=3.0), [[3, 3], [3, 3]]),
         (lambda x, y: F.MakeLoss(x + y, grad_scale=3.0, normalization="batch"),

@@ -9,6 +9,7 @@ import pytest
 
 import heterosis
 from heterosis import autograd, ndarray, np, symbol
+from heterosis.runtime.errors import ShapeError
 from tests.choose import spread
 from tests.mxnet.operators.output_cases import CASES, bound, operands
 
@@ -36,3 +37,25 @@ def test_recorded(number, case):
 def test_bound(number, case):
     ours = SimpleNamespace(nd=ndarray, sym=symbol, cpu=heterosis.cpu)
     _agree(bound(ours, *case), number)
+
+
+@pytest.mark.parametrize("name", ["LinearRegressionOutput", "MAERegressionOutput"])
+@pytest.mark.parametrize("shape", [(12,), (3, 4), (4,)])
+def test_labels_have_as_many_in_each_row(name, shape):
+    with pytest.raises(ShapeError, match=f"{name}: a label of shape"):
+        getattr(ndarray, name)(np.ones((4, 3)), np.ones(shape))
+
+
+@pytest.mark.parametrize("label, options", [((4, 1), {}), ((12,), {}), ((2,), {})])
+def test_labels_of_other_shapes(label, options):
+    with pytest.raises(ShapeError, match=r"expected \(4,\) or \(4, 3\)"):
+        ndarray.SoftmaxOutput(np.ones((4, 3)), np.ones(label), **options)
+
+
+def test_a_prediction_that_is_right_goes_down():
+    x = np.array([1.0, 2.0, 3.0])
+    x.attach_grad()
+    with autograd.record():
+        y = ndarray.MAERegressionOutput(x, np.array([1.0, 3.0, 2.0]))
+    y.backward()
+    assert x.grad.asnumpy().tolist() == [-1, -1, 1]

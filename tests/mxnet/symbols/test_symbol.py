@@ -122,6 +122,73 @@ def test_executors_give_gradients_and_keep_states():
     assert not autograd.is_recording()
 
 
+def test_executors_have_no_gradients_where_none_are_asked_for():
+    net = sym.FullyConnected(sym.var("x"), num_hidden=2, name="fc")
+    run = net.simple_bind(x=(2, 4), grad_req={"x": "null", "fc_weight": "write"})
+    assert {name: array is None for name, array in run.grad_dict.items()} == {
+        "x": True, "fc_weight": False, "fc_bias": True,
+    }  # fmt: skip
+    assert [array is None for array in run.grad_arrays] == [True, False, True]
+
+
+def test_executors_go_back_as_often_as_wanted():
+    run = (sym.var("x") * 2).simple_bind(x=(2,), grad_req="add")
+    run.forward(is_train=True)
+    run.backward(np.ones(2))
+    run.backward(np.ones(2))
+    assert run.grad_dict["x"].asnumpy().tolist() == [4, 4]
+    assert [array.shape for array in run.output_dict.values()] == [(2,)]
+
+
+def test_executors_have_arrays_of_the_types_asked_for():
+    net = sym.BatchNorm(sym.FullyConnected(sym.var("x"), num_hidden=1))
+    run = net.simple_bind(x=(2, 3), type_dict={"x": "float64"})
+    arrays = [*run.arg_arrays, *run.aux_arrays, *run.grad_arrays]
+    assert {array.dtype.name for array in arrays} == {"float64"}
+
+
+@pytest.mark.parametrize(
+    "output, options, shape",
+    [
+        (sym.SoftmaxOutput, {}, (5,)),
+        (sym.SoftmaxOutput, {"preserve_shape": True}, (5,)),
+        (sym.LinearRegressionOutput, {}, (5, 4)),
+        (sym.MAERegressionOutput, {}, (5, 4)),
+    ],
+)
+def test_shapes_of_labels_follow_from_the_data(output, options, shape):
+    net = output(sym.FullyConnected(sym.var("x"), num_hidden=4), name="out", **options)
+    arguments, results, _ = net.infer_shape(x=(5, 3))
+    assert arguments[-1] == shape and results == [(5, 4)]
+    with pytest.raises(ShapeError, match=r"a label of shape \(6,\) for data of shape \(5, 4\)"):
+        net.infer_shape(x=(5, 3), out_label=(6,))
+
+
+def test_one_number_a_row_has_labels_of_one_dimension():
+    net = sym.LinearRegressionOutput(sym.var("x"), name="out")
+    assert net.infer_shape(x=(5, 1))[0] == [(5, 1), (5,)]
+    run = net.simple_bind(x=(5, 1), out_label=(5, 1))
+    assert run.forward(is_train=True, x=np.ones((5, 1)))[0].shape == (5, 1)
+
+
+def test_what_tells_too_little_of_shapes():
+    net = sym.FullyConnected(sym.var("x"), num_hidden=4)
+    with pytest.raises(ArgumentError, match=r"infer_shape: the shapes of .* do not tell enough"):
+        net.infer_shape()
+
+
+@pytest.mark.parametrize(
+    "make, missing",
+    [
+        (lambda x: sym.FullyConnected(x), "num_hidden"),
+        (lambda x: sym.Convolution(x, num_filter=3), "kernel"),
+    ],
+)
+def test_numbers_that_shapes_follow_from_must_be_given(make, missing):
+    with pytest.raises(ArgumentError, match=f"{missing} must be given"):
+        make(sym.var("x")).infer_shape(x=(1, 2, 4, 4))
+
+
 def test_a_symbol_survives_its_file(tmp_path):
     net = network()
     net.save(tmp_path / "net.json")

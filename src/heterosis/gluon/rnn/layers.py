@@ -121,6 +121,7 @@ class _RNNLayer(HybridBlock):
 
     def infer_shape(self, inputs: Any, *args: Any) -> None:
         """Complete the shapes of the first layer's weights from the inputs."""
+        self._batch_of(inputs)  # raises unless there are three dimensions
         for direction in self._directions:
             weight = self._reg_params[f"{direction}0_i2h_weight"]
             weight.shape = (weight.shape[0], inputs.shape[2])

@@ -15,10 +15,9 @@ from heterosis.mxnet.operators.writing import Arguments, Made, Writer, plain, wr
 
 @operator()
 def dot(lhs: Any, rhs: Any, transpose_a: bool = False, transpose_b: bool = False) -> Any:
-    """The sum over the last axis of `lhs` and the first one of `rhs`; both can be reversed."""
-    lhs = np.transpose(lhs) if transpose_a else lhs
-    rhs = np.transpose(rhs) if transpose_b else rhs
-    return np.tensordot(lhs, rhs, axes=1)
+    """The sum over the last axis of `lhs`, or its first one if `transpose_a`, and over the first
+    axis of `rhs`, or its last one if `transpose_b`."""
+    return np.tensordot(lhs, rhs, axes=(0 if transpose_a else -1, -1 if transpose_b else 0))
 
 
 @operator()

@@ -6,14 +6,15 @@ The gradient that comes from behind is ignored: they are the last step of a mode
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from heterosis import np, npx
 from heterosis.autograd import Function
 from heterosis.mxnet.operators.table import operator
 from heterosis.npx.ctc import ctc_loss as _ctc_loss
-from heterosis.runtime.errors import ArgumentError
+from heterosis.ops.unsized import Unsized
+from heterosis.runtime.errors import ArgumentError, ShapeError
 
 
 class _Output(Function):
@@ -35,24 +36,49 @@ class _Output(Function):
         return self._slope(prediction, label), np.zeros_like(label)
 
 
-def _regression(predict: Callable[[Any], Any], slope: Callable[[Any], Any]) -> Callable[..., Any]:
+def _label(name: str, data: Any, label: Any, shapes: Sequence[tuple[int, ...]]) -> Any:
+    """The label, which has one of the shapes; a variable of a symbol gets the first of them."""
+    if isinstance(label, Unsized):
+        return label.settle(name, shapes[0])
+    if label.shape not in shapes:
+        expected = " or ".join(map(str, dict.fromkeys(shapes)))
+        raise ShapeError(
+            f"{name}: a label of shape {label.shape} for data of shape {data.shape}; "
+            f"expected {expected}."
+        )
+    return label
+
+
+def _regression(
+    name: str, predict: Callable[[Any], Any], slope: Callable[[Any], Any]
+) -> Callable[..., Any]:
     def output(data: Any, label: Any, grad_scale: float = 1.0) -> Any:
         def scaled(prediction: Any, label: Any) -> Any:
             outputs = max(label.size // label.shape[0], 1)
             return slope(prediction - label.reshape(prediction.shape)) * (grad_scale / outputs)
 
-        return _Output(predict, scaled)(data, label)
+        shapes = [data.shape]
+        if not isinstance(label, Unsized) and _as_many_in_each_row(data, label):
+            shapes.append(label.shape)
+        if len(data.shape) == 2 and data.shape[1] == 1:
+            shapes.insert(0, data.shape[:1])
+        return _Output(predict, scaled)(data, _label(name, data, label, shapes))
 
-    return output
+    return operator(name, is_layer=True)(output)
 
 
-operator("LinearRegressionOutput", is_layer=True)(
-    _regression(np.copy, lambda difference: difference)
-)
-operator("LogisticRegressionOutput", is_layer=True)(
-    _regression(npx.sigmoid, lambda difference: difference)
-)
-operator("MAERegressionOutput", is_layer=True)(_regression(np.copy, np.sign))
+def _as_many_in_each_row(data: Any, label: Any) -> bool:
+    return bool(label.size == data.size and label.shape[:1] == data.shape[:1])
+
+
+def _away(difference: Any) -> Any:
+    """The direction of a difference; that of none is down, as in MXNet."""
+    return np.where(difference == 0, -1, np.sign(difference)).astype(difference.dtype)
+
+
+_regression("LinearRegressionOutput", np.copy, lambda difference: difference)
+_regression("LogisticRegressionOutput", npx.sigmoid, lambda difference: difference)
+_regression("MAERegressionOutput", np.copy, _away)
 
 
 class _Loss(Function):
@@ -118,6 +144,7 @@ def softmax_output(
     """
     _check_normalization("SoftmaxOutput", normalization)
     rows = _Rows(data.shape, multi_output, preserve_shape)
+    label = _label("SoftmaxOutput", data, label, [*rows.of_classes, data.shape])
 
     def of_probabilities(prediction: Any, label: Any) -> Any:
         return (prediction - label) * grad_scale
@@ -143,7 +170,10 @@ def softmax_output(
 
 
 class _Rows:
-    """What SoftmaxOutput takes data for: (rows, classes, places), and labels (rows, places)."""
+    """What SoftmaxOutput takes data for: (rows, classes, places), and labels (rows, places).
+
+    Labels that are numbers of classes have one of the shapes `of_classes`.
+    """
 
     def __init__(self, shape: tuple[int, ...], multi_output: bool, preserve_shape: bool):
         first = shape[0]
@@ -154,6 +184,11 @@ class _Rows:
             self.classes, self.places = math.prod(shape) // max(first, 1), 1
         self.shape = first, self.classes, self.places
         self.labels = first, self.places
+        if multi_output:
+            others = shape[2:]
+            self.of_classes = [self.labels, (first, *others), (first, 1, *others)]
+        else:
+            self.of_classes = [shape[:-1] if preserve_shape else (first,)]
 
     def softmax(self, data: Any) -> Any:
         """Probabilities, in the shape of `data`."""

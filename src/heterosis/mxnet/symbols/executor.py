@@ -16,26 +16,27 @@ if TYPE_CHECKING:
 class Executor:
     """Runs a symbol on its arrays, `arg_dict` and `aux_dict`, forward and backward.
 
-    `grad_dict` has the arrays that gradients are written to.
+    `grad_dict` has the arrays that gradients are written to, None where none are.
     """
 
     def __init__(
         self, symbol: Symbol, args: Any, args_grad: Any, grad_req: Any, aux_states: Any
     ):  # fmt: skip
+        self._symbol = symbol
         names, states = symbol.list_arguments(), symbol.list_auxiliary_states()
         self.arg_dict = _by_name("args", names, args)
         self.aux_dict = _by_name("aux_states", states, aux_states)
-        self.grad_dict = _by_name("args_grad", names, args_grad, partial=True)
+        requests = {name: _request(grad_req, name, i) for i, name in enumerate(names)}
+        gradients = _by_name("args_grad", names, args_grad, partial=True)
+        self.grad_dict = {
+            name: None if requests[name] == "null" else gradients.get(name) for name in names
+        }
         self.outputs: list[Any] = []
         plan = Plan(symbol.entries)
         self._run = capture.Compiled(lambda arrays: plan.run(dict(zip(order, arrays, strict=True))))
         order = [*names, *states]
-        self._attach(grad_req)
-
-    def _attach(self, grad_req: Any) -> None:
-        requests = {name: _request(grad_req, name, i) for i, name in enumerate(self.arg_dict)}
         for name, gradient in self.grad_dict.items():
-            if requests[name] != "null":
+            if gradient is not None:
                 autograd.mark_variables([self.arg_dict[name]], [gradient], requests[name])
 
     def forward(self, is_train: bool = False, **arrays: Any) -> list[Any]:
@@ -54,10 +55,15 @@ class Executor:
         return self.outputs
 
     def backward(self, out_grads: Any = None) -> None:
-        """Gradients of the last `forward(is_train=True)`, into `grad_dict`."""
+        """Gradients of the last `forward(is_train=True)`, into `grad_dict`; as often as wanted."""
         if out_grads is not None and not isinstance(out_grads, list | tuple):
             out_grads = [out_grads]
-        autograd.backward(self.outputs, out_grads)
+        autograd.backward(self.outputs, out_grads, retain_graph=True)
+
+    @property
+    def output_dict(self) -> dict[str, Any]:
+        """The results of the last `forward`, by name."""
+        return dict(zip(self._symbol.list_outputs(), self.outputs, strict=False))
 
     @property
     def arg_arrays(self) -> list[Any]:
@@ -67,7 +73,7 @@ class Executor:
     @property
     def grad_arrays(self) -> list[Any]:
         """The gradients, None where there is none."""
-        return [self.grad_dict.get(name) for name in self.arg_dict]
+        return [self.grad_dict[name] for name in self.arg_dict]
 
     @property
     def aux_arrays(self) -> list[Any]:

@@ -44,9 +44,12 @@ def shapes_of(
     """Shapes of arguments, results and states."""
     try:
         arrays, results = _traced(symbol, shapes, {})
-    except DeferredInitializationError:
+    except DeferredInitializationError as error:
         if not partial:
-            raise
+            raise ArgumentError(
+                f"infer_shape: the shapes of {sorted(shapes)} do not tell enough; give those of "
+                f"more of the arguments, {symbol.list_inputs()}."
+            ) from error
         return None, None, None
     return _columns(symbol, {n: a.shape for n, a in arrays.items()}, [r.shape for r in results])
 

@@ -193,9 +193,11 @@ class Symbol(SymbolMethods):
     def simple_bind(
         self, ctx: Any = None, grad_req: Any = "write", type_dict: Any = None, **shapes: Any
     ) -> Executor:
-        """The symbol with arrays of zeros, whose shapes follow from the given ones."""
-        found = self.infer_shape(**shapes)
-        arguments, states_ = ([np.zeros(shape) for shape in found[i] or ()] for i in (0, 2))
+        """The symbol with arrays of zeros, whose shapes follow from the given ones. All have the
+        element type that `type_dict` has for the first, but for those that have one of their own.
+        """
+        found, types = self.infer_shape(**shapes), inference.types_of(self, type_dict or {})
+        arguments, states_ = (_zeros(found[i], types[i]) for i in (0, 2))
         gradients = [np.zeros_like(array) for array in arguments]
         return Executor(self, arguments, gradients, grad_req, states_)
 
@@ -238,6 +240,12 @@ class Symbol(SymbolMethods):
         raise ArgumentError(
             "a symbol has no value, so it is neither true nor false; eval() runs it."
         )
+
+
+def _zeros(shapes: Sequence[tuple[int, ...]], types: Sequence[Any] | None) -> list[Any]:
+    """Arrays of zeros; of float32 where no types are known."""
+    pairs = zip(shapes, types or ["float32"] * len(shapes), strict=True)
+    return [np.zeros(shape, dtype=dtype) for shape, dtype in pairs]
 
 
 def var(

@@ -94,7 +94,9 @@ class NDArrayIter(DataIter):
         if not len(rows) or (pad and self._last != "pad"):
             raise StopIteration
         self._at += len(rows)
-        rows = numpy.concatenate([rows, self._order[:pad]])
+        if self._at == len(rows):  # of the round's first batch, what is left over is not new
+            pad += len(self._carried)
+        rows = numpy.concatenate([rows, self._order[: self.batch_size - len(rows)]])
         return DataBatch(_taken(self._data, rows), _taken(self._label, rows), pad)
 
     def _begin(self) -> None:
