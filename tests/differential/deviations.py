@@ -167,6 +167,9 @@ DEVIATIONS: dict[str, dict[str, str]] = {
     "`mx.nd`": {
         "type(nd.ones(2))": "one kind of array",
         "nd.array([1, 2]) > 1": _ONE_KIND,
+        "(nd.array([1, 2]) > 0) + (nd.array([3, -4]) > 0)": (
+            "truth values are added as in NumPy: count them with `.sum()`, or convert them first"
+        ),
         "nd.ones((2, 3)).flatten()": _ONE_KIND,
         "nd.ones((2, 3)).sum()": _ONE_KIND,
         "nd.array([[1, 3, 2]]).argmax(axis=1)": _ONE_KIND,
@@ -189,6 +192,10 @@ DEVIATIONS: dict[str, dict[str, str]] = {
         ),
         "net = gluon.nn.BatchNormReLU(); net.initialize()\ntrained(lambda: net(v.reshape(2, 2)))": (
             "the layer's rectifier is applied in training"
+        ),
+        "net = gluon.nn.BatchNorm(in_channels=1); net.initialize()\n"
+        "trained(lambda: net(np.array([[1.0], [3.0]]))); net.running_mean.data()": (
+            "averages move with a pass in training, not with the way back"
         ),
         "gluon.loss.L2Loss(batch_axis=1)(np.ones((2, 3)), np.zeros((2, 3)))": (
             "`batch_axis` counts for all arrays"

@@ -224,7 +224,9 @@ class CTCLoss(Loss):
     """Connectionist temporal classification: sequences with labels of unknown places.
 
     Predictions are scores of shape (batch, time, classes) in layout 'NTC'; the last class is the
-    blank. Labels are (batch, length) in layout 'NT', padded with -1 unless lengths are given.
+    blank. Labels are (batch, length) in layout 'NT', padded with -1 unless lengths are given. A
+    label that does not fit into its sequence costs infinitely much and teaches nothing (MXNet gives
+    0 for it).
     """
 
     def __init__(
