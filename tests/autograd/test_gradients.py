@@ -69,9 +69,6 @@ def _variables(point):
     return [(at, v) for at, v in found if isinstance(v, numpy.ndarray) and v.dtype == "float64"]
 
 
-OF_SHAPES = {"arange_like"}  # whose results depend on no element of the operand
-
-
 class Total:
     """The sum of an operation's float results, each element with a weight of its own, as a
     function of the operands that are floats."""
@@ -97,7 +94,7 @@ class Total:
 
     def _weighted(self, results):
         floats = [r for r in results if is_float(r.dtype.name)]
-        self.of_floats = bool(floats) and self.record.name not in OF_SHAPES
+        self.of_floats = bool(floats)
         self.narrow = any(r.dtype != "float64" for r in floats)
         rng = numpy.random.default_rng(0)
         total = np.zeros((), dtype="float64")

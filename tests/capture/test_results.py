@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import pytest
 
 import heterosis
-from heterosis import autograd, np, npx
+from heterosis import autograd, np
 from heterosis.runtime.errors import AutogradError, CaptureError
 
 
@@ -173,7 +173,6 @@ def test_objects_without_arrays_of_the_program():
         lambda x: (x * 2).detach(),
         lambda x: np.ones(x.shape) + np.random.uniform(size=x.shape),
         lambda x: sum(row > 1 for row in x) * 2.0,
-        npx.arange_like,
     ],
 )
 @pytest.mark.parametrize("hybrid", [False, True])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from heterosis.autograd.conditional import Received, apart, in_any_case, total, under
 from heterosis.autograd.rules.table import Cotangents, Step, is_piecewise_constant, rule_of
@@ -32,8 +32,9 @@ def cotangents(
 
 
 def reached(outputs: Sequence[Value], wanted: Sequence[Value], calls: Sequence[Call]) -> set[Value]:
-    """The values below `outputs` that gradients reach `wanted` from."""
-    return _Reverse(outputs, wanted, calls, {}).active
+    """The values below `outputs` that gradients reach `wanted` from, be they zeros: what an
+    operation on floats gives, whatever it is made of."""
+    return _Reverse(outputs, wanted, calls, {}, by_calls=True).active
 
 
 class _Reverse:
@@ -44,9 +45,12 @@ class _Reverse:
         calls: Sequence[Call],
         known: Mapping[Value, Value],
         encoded: Iterable[Value] = (),
+        *,
+        by_calls: bool = False,
     ):
-        self.known = known
-        self.order = list(_units(outputs, _owners(calls)))
+        self.known, self.by_calls = known, by_calls
+        owns = _is_followed_as_one if by_calls else _has_own_gradient
+        self.order = list(_units(outputs, _owners(calls, owns)))
         self.active = set(wanted)  # values through which a gradient may reach `wanted`
         self.encoded = set(encoded)  # integers that hold what a gradient should reach
         for unit in self.order:
@@ -77,7 +81,7 @@ class _Reverse:
         active = {i for i, value in enumerate(operands) if value in self.active}
         encoded = {i for i, value in enumerate(operands) if value in self.encoded}
         while True:
-            found = [_within(program, active, encoded) for program in programs]
+            found = [self._within(program, active, encoded) for program in programs]
             reached_, held = (set().union(*sets) for sets in zip(*found, strict=True))
             more = {i for i in reached_ if i < carried} - active
             others = {i for i in held if i < carried} - encoded
@@ -86,6 +90,26 @@ class _Reverse:
             active, encoded = active | more, encoded | others
         self.active.update(node.outputs[i] for i in reached_)
         self.encoded.update(node.outputs[i] for i in held)
+
+    def _within(
+        self, program: Program, active: Iterable[int], encoded: Iterable[int]
+    ) -> tuple[set[int], set[int]]:
+        """The results of a program that gradients reach its inputs at positions `active` from, and
+        those that hold what they should reach."""
+        inputs = program.inputs
+        found = _Reverse(
+            program.outputs,
+            [inputs[i] for i in active],
+            program.calls or (),
+            {},
+            [inputs[i] for i in encoded],
+            by_calls=self.by_calls,
+        )
+        results = list(enumerate(program.outputs))
+        return (
+            {i for i, v in results if v in found.active},
+            {i for i, v in results if v in found.encoded},
+        )
 
     def run(
         self, outputs: Sequence[Value], given: Sequence[Received | None], wanted: Sequence[Value]
@@ -132,26 +156,6 @@ class _Reverse:
 def _has_programs(node: Node) -> bool:
     """Whether it is a choice or a loop that gradients go through."""
     return isinstance(node.primitive, Control) and rule_of(node.primitive) is not None
-
-
-def _within(
-    program: Program, active: Iterable[int], encoded: Iterable[int]
-) -> tuple[set[int], set[int]]:
-    """The results of a program that gradients reach its inputs at positions `active` from, and
-    those that hold what they should reach."""
-    inputs = program.inputs
-    found = _Reverse(
-        program.outputs,
-        [inputs[i] for i in active],
-        program.calls or (),
-        {},
-        [inputs[i] for i in encoded],
-    )
-    results = list(enumerate(program.outputs))
-    return (
-        {i for i, v in results if v in found.active},
-        {i for i, v in results if v in found.encoded},
-    )
 
 
 def _pulled_back(
@@ -205,20 +209,25 @@ def _ends_gradients(unit: Unit) -> bool:
     return REGISTRY[unit.operation].stops_gradients
 
 
-def _owners(calls: Sequence[Call]) -> dict[int, Call]:
-    """The calls with gradients of their own, by the nodes of their results."""
+def _owners(calls: Sequence[Call], owns: Callable[[Call], bool]) -> dict[int, Call]:
+    """The calls that are taken as one, those that `owns` says, by the nodes of their results."""
     found: dict[int, Call] = {}
     for call in calls:
         for step in call.steps or (call,):
             nodes = {id(value.node) for value in step.results}
             # An argument may be handed back as it came: nothing was done to it.
-            if _has_own_gradient(step) and nodes.isdisjoint(id(v.node) for v in step.inputs):
+            if owns(step) and nodes.isdisjoint(id(v.node) for v in step.inputs):
                 found |= dict.fromkeys(nodes, step)
     return found
 
 
 def _has_own_gradient(call: Call) -> bool:
     return call.pullback is not None or REGISTRY[call.operation].has_own_gradient
+
+
+def _is_followed_as_one(call: Call) -> bool:
+    """Whether it is no choice or loop, whose programs say more."""
+    return not any(_has_programs(value.node) for value in call.results)
 
 
 def _units(outputs: Sequence[Value], owners: Mapping[int, Call]) -> Iterator[Unit]:

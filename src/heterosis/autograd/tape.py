@@ -449,13 +449,12 @@ def _note(
 ) -> bool:
     """Make a node; False if no gradient flows."""
     wanted = tuple([i for i in of.float_inputs if sources[i] is not None])
-    goals = of.reached(wanted) if wanted else None
-    if not goals:
+    if not wanted:
         return False
     if len(wanted) < len(sources) - sources.count(None):
         sources = tuple(s if i in wanted else None for i, s in enumerate(sources))
     node = ProgramNode(of, of.derivative(wanted), sources, operands, results, written)
-    node.attach(results, goals)
+    node.attach(results, of.float_results)
     return True
 
 

@@ -189,6 +189,22 @@ def test_numbers_that_shapes_follow_from_must_be_given(make, missing):
         make(sym.var("x")).infer_shape(x=(1, 2, 4, 4))
 
 
+@pytest.mark.parametrize(
+    "symbol, expected",
+    [
+        (sym.full((2,), 3), [3, 3]),
+        (sym.full((2,), val=3), [3, 3]),
+        (sym.arange(2, 6, 2), [2, 4]),
+        (sym.arange(3), [0, 1, 2]),
+        (sym.arange(0, 2, repeat=2), [0, 0, 1, 1]),
+        (sym.linspace(0, 1, 3), [0, 0.5, 1]),
+    ],
+)
+def test_symbols_that_make_arrays(symbol, expected):
+    assert symbol.eval()[0].asnumpy().tolist() == expected
+    assert sym.load_json(symbol.tojson()).eval()[0].asnumpy().tolist() == expected
+
+
 def test_a_symbol_survives_its_file(tmp_path):
     net = network()
     net.save(tmp_path / "net.json")

@@ -155,13 +155,16 @@ def _combined(operation: str, left: Any, right: Any) -> Symbol:
 
 def creation(name: str, operator: str) -> Callable[..., Any]:
     """A symbol that makes an array; while a program is captured, the array itself."""
-    names = _parameters(operator)
+    has_own = row_of(operator).run is not None
+    names = [p.name for p in _signature(operator)] if has_own else _parameters(operator)
 
     def run(*arguments: Any, **keywords: Any) -> Any:
         if modes.is_capturing():
             return getattr(ndarray, name)(*arguments, **keywords)
         title = keywords.pop("name", None)
         facts = dict(zip(names, arguments, strict=False)) | keywords
+        if "val" in facts:  # as `full` calls what files call its value
+            facts["value"] = facts.pop("val")
         texts = {k: encoded(v) for k, v in facts.items() if v is not None}
         return made(operator, [], texts, title or _fresh(name))
 
