@@ -36,6 +36,13 @@ def _encoder():
     return net
 
 
+def _image_net():
+    net = nn.HybridSequential()
+    net.add(nn.Conv2D(32, 3), nn.GlobalAvgPool2D(), nn.Dense(5))
+    net.initialize()
+    return net
+
+
 def _attention(q, k, v):
     return np.matmul(npx.softmax(np.matmul(q, k.swapaxes(1, 2))), v)
 
@@ -52,6 +59,9 @@ PROGRAMS = {
     "convolution net": (
         convolution_net, {"x": (0,)},
         [[(2, 1, 28, 28)], [(1, 1, 28, 28)], [(3, 1, 28, 28)], [(9, 1, 28, 28)]],
+    ),
+    "image of any height and width": (
+        _image_net, {"x": (0, 2, 3)}, [[(4, 3, 32, 40)], [(3, 3, 19, 20)], [(1, 3, 5, 7)]],
     ),
     "attention": (
         lambda: _attention, True,

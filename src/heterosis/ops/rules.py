@@ -45,7 +45,10 @@ def side(x: Value, dtype: str) -> int:
     number = _number(x) if is_integer(dtype) else None
     if number is None:
         return 0
-    return 1 if number > highest(dtype) else -1 if number < lowest(dtype) else 0
+    # It fits 64 bits itself: a number that follows from sizes would note what always holds.
+    if highest(dtype) < highest("int64") and number > highest(dtype):
+        return 1
+    return -1 if lowest(dtype) > lowest("int64") and number < lowest(dtype) else 0
 
 
 def _number(x: Value) -> int | None:
