@@ -257,7 +257,19 @@ def _dropped(x):
         return npx.dropout(x, 0.5)
 
 
-@pytest.mark.parametrize("function", [_noisy, _walk, _dropped])
+def _drawn_with_arrays(x):
+    """What is computed of these arrays alone is computed at export."""
+    rates, chances = np.array([1.0, 2.0, 3.0]), np.array([0.2, 0.3, 0.5])
+    return (
+        np.random.multinomial(10, [0.2, 0.3, 0.5], size=(4,)),
+        np.random.poisson(rates) + x,
+        np.random.gamma(rates),
+        np.random.binomial(5, chances * 0.5),
+        np.random.choice(3, size=4, p=chances),
+    )
+
+
+@pytest.mark.parametrize("function", [_noisy, _walk, _dropped, _drawn_with_arrays])
 def test_random_numbers_follow_from_a_seed(function, tmp_path):
     """Those that a hybridized call draws right after the seed was set."""
     x = random(3)

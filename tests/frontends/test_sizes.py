@@ -258,6 +258,24 @@ def test_random_numbers_at_sizes(tmp_path):
         assert library(x.asnumpy(), numpy.array(7, "int64")).tobytes() == expected.tobytes()
 
 
+def test_random_numbers_beside_parameters_at_sizes(tmp_path):
+    """Weights are packed at export, and the seed stands behind them."""
+    dense = nn.Dense(64, in_units=32)
+    dense.initialize()
+
+    def dropped(x):
+        return npx.dropout(dense(x), p=0.5, mode="always")
+
+    library = _library(dropped, tmp_path, random(2, 32), dynamic=True)
+    heterosis.save(heterosis.hybridize(dropped, dynamic=True), tmp_path / "saved", random(2, 32))
+    saved = heterosis.load(tmp_path / "saved")
+    for rows in (2, 5, 90):
+        x = random(rows, 32)
+        np.random.seed(7)
+        expected = saved(x).asnumpy()
+        assert library(x.asnumpy(), numpy.array(7, "int64")).tobytes() == expected.tobytes()
+
+
 def test_failures_at_sizes_have_messages(tmp_path):
     library = _library(
         lambda x, i: x[i], tmp_path, random(5), np.array([1, 2], dtype="int64"), dynamic=True

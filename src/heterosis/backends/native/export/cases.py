@@ -52,6 +52,7 @@ class Case:
     conditions: tuple[str, ...]
     program: Program
     held: Mapping[Value, _core.ndarray]
+    given: Mapping[Value, int]  # which of the entry's inputs those of the program are
     workspace: int
     code: ProgramCode
 
@@ -118,12 +119,13 @@ def _planned(
     decisions = Decisions(values)
     decisions.as_if_large = as_if_large
     program = resized(entry.program, decisions.traced, calls=False) if values else entry.program
-    program, held = _parts(program, entry, machine)
+    program, held, given = _parts(program, entry, machine)
     layouts = [Strided.contiguous(value.shape) for value in program.inputs]
     planned = scheduled(program, layouts, machine, views=False)
     code = (function_for_sizes if values else function_for_known_sizes)(planned)
     _ = code.key  # what its tables decide is decided now
-    return Case(entry, tuple(decisions.conditions), program, held, planned.workspace, code)
+    conditions = tuple(decisions.conditions)
+    return Case(entry, conditions, program, held, given, planned.workspace, code)
 
 
 # -- parameters -----------------------------------------------------------------------------------
@@ -131,25 +133,23 @@ def _planned(
 
 def _parts(
     program: Program, entry: Entry, machine: Machine
-) -> tuple[Program, dict[Value, _core.ndarray]]:
-    """The program that runs, and the arrays that its further inputs are."""
-    return in_windows(*_prepared(program, entry, machine))
-
-
-def _prepared(
-    program: Program, entry: Entry, machine: Machine
-) -> tuple[Program, dict[Value, _core.ndarray]]:
-    """The program where what depends on held arrays alone has been computed, unless sizes have a
-    part in it, and the arrays that it holds."""
-    arrays = list(entry.held.values())
+) -> tuple[Program, dict[Value, _core.ndarray], dict[Value, int]]:
+    """The program that runs, the arrays that it holds, and which inputs of the entry it is given:
+    what depends on held arrays alone has been computed, unless sizes have a part in it."""
     found = in_parts(program, _at(program, entry.held), machine)
     if isinstance(found, Split) and has_sizes(found.preparation):
         found = in_parts(program, (), machine)
-    if not isinstance(found, Split):
-        return found, dict(zip(_at(found, entry.held), arrays, strict=True))
-    made = _computed(found.preparation, entry, machine)
-    own = {found.preparation.inputs[i]: entry.held[i] for i in found.own if i in entry.held}
-    return found.rest, own | dict(zip(found.prepared, made, strict=True))
+    if isinstance(found, Split):
+        # The rest has fewer inputs: positions are those of the whole.
+        whole, program = found.preparation, found.rest
+        made = _computed(found.preparation, entry, machine)
+        held = {whole.inputs[i]: entry.held[i] for i in found.own if i in entry.held}
+        held |= dict(zip(found.prepared, made, strict=True))
+    else:
+        whole = program = found
+        held = dict(zip(_at(found, entry.held), entry.held.values(), strict=True))
+    given = {whole.inputs[at]: i for i, (_, _, at) in enumerate(entry.inputs) if at >= 0}
+    return (*in_windows(program, held), given)
 
 
 def _computed(preparation: Program, entry: Entry, machine: Machine) -> list[_core.ndarray]:

@@ -172,9 +172,8 @@ class _Level:
         return self._symbols[key]
 
     def _buffers(self, case: Case) -> tuple[tuple[int, int], ...]:
-        entry, program = case.entry, case.program
+        program = case.program
         used = {node for node in reached(program.outputs) if node.primitive is INPUT}
-        given = {program.inputs[at]: i for i, (_, _, at) in enumerate(entry.inputs) if at >= 0}
         found = []
         for value in program.inputs:
             if value.node.primitive is NUMBER:
@@ -184,7 +183,7 @@ class _Level:
             elif value in case.held:
                 found.append((HELD, self.weights.place(case.held[value])))
             else:
-                found.append((GIVEN, given[value]))
+                found.append((GIVEN, case.given[value]))
         return (*found, *((MADE, i) for i in range(len(program.outputs))))
 
 
