@@ -2,8 +2,10 @@
 
 import multiprocessing
 import os
+import resource
 import shutil
 import subprocess
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -13,7 +15,7 @@ from heterosis import np, npx
 from heterosis.backends.native.codegen.target import FALLBACK
 from heterosis.backends.native.export import cases
 from heterosis.gluon import nn
-from heterosis.runtime.errors import ArgumentError
+from heterosis.runtime.errors import ArgumentError, FileError
 from tests.frontends import python_front_end
 from tests.frontends.check import HEADER
 from tests.frontends.models import convolution_net, mlp, random, recurrent_net, runnable_levels
@@ -233,6 +235,34 @@ def test_files_of_parameters_that_do_not_fit(tmp_path):
         front_end.Library(path)
     weights.write_bytes(whole)
     assert front_end.Library(path)(x).shape == (3, 2)
+
+
+@contextmanager
+def _files_of_at_most(size):
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+def test_a_failed_export_leaves_the_older_library(tmp_path):
+    path, weights, x, _ = _mlp_with_file(tmp_path)
+    expected, names = front_end.Library(path)(x), sorted(tmp_path.iterdir())
+    with _files_of_at_most(weights.stat().st_size // 2), pytest.raises(FileError, match="weights"):
+        _mlp_with_file(tmp_path)
+    assert sorted(tmp_path.iterdir()) == names
+    assert (front_end.Library(path)(x) == expected).all()
+    for header in ("net.h", "heterosis.h"):
+        (tmp_path / header).unlink()
+        (tmp_path / header).mkdir()
+        with pytest.raises(FileError, match=f"{header}: Is a directory"):
+            _mlp_with_file(tmp_path)
+        assert sorted(tmp_path.iterdir()) == names
+        assert (front_end.Library(path)(x) == expected).all()
+        (tmp_path / header).rmdir()
+        (tmp_path / header).touch()
 
 
 def test_a_library_with_a_file_is_opened_with_it(tmp_path):

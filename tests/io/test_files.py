@@ -1,6 +1,7 @@
 """The door for files: names, bounds, and what is left of writers that were killed."""
 
 import ast
+import errno
 import gzip
 import os
 import signal
@@ -19,7 +20,7 @@ from heterosis import gluon, image, np, npx, recordio, symbol
 from heterosis.gluon import nn
 from heterosis.gluon.data.vision import MNIST
 from heterosis.io import files
-from heterosis.io.atomic import written
+from heterosis.io.atomic import write_together, written
 from heterosis.runtime.errors import ArgumentTypeError, FileError, FormatError, MissingFileError
 
 
@@ -187,6 +188,43 @@ def test_files_are_read_through_the_door():
     modules = {p.relative_to(package).as_posix(): p for p in package.rglob("*.py")}
     found = {name for name, path in modules.items() if _reads(ast.parse(path.read_text()))}
     assert found == set(_ELSEWHERE)
+
+
+# -- several files --------------------------------------------------------------------------------
+
+
+def _fails(file):
+    file.write(b"new")
+    raise OSError(errno.ENOSPC, "No space left on device")
+
+
+def _writes(file):
+    file.write(b"new")
+
+
+def test_files_that_belong_together_are_replaced_together(tmp_path):
+    names = [str(tmp_path / name) for name in "abc"]
+    write_together(dict.fromkeys(names, lambda file: file.write(b"old")))
+    for failing in names:
+        with pytest.raises(FileError, match=f"{failing}: No space left"):
+            write_together({name: _fails if name == failing else _writes for name in names})
+        assert [Path(name).read_bytes() for name in names] == [b"old"] * 3
+        assert sorted(map(str, tmp_path.iterdir())) == names
+    (tmp_path / "d").mkdir()
+    with pytest.raises(FileError, match="d: Is a directory"):
+        write_together(dict.fromkeys([*names, str(tmp_path / "d")], _writes))
+    assert [Path(name).read_bytes() for name in names] == [b"old"] * 3
+    assert len(list(tmp_path.iterdir())) == 4
+    write_together(dict.fromkeys(names, _writes))
+    assert [Path(name).read_bytes() for name in names] == [b"new"] * 3
+
+
+def test_what_is_left_in_a_buffer_is_written_before_any_file_is_replaced(tmp_path):
+    (tmp_path / "a").write_text("old")
+    with pytest.raises(FileError, match="full: No space left"):
+        write_together({str(tmp_path / "a"): _writes, "/dev/full": _writes})
+    assert (tmp_path / "a").read_text() == "old"
+    assert len(list(tmp_path.iterdir())) == 1
 
 
 # -- writers that were killed ---------------------------------------------------------------------

@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterator, Sequence
 from functools import partial
 from importlib import resources
+from operator import methodcaller
 from typing import Any
 
 from heterosis import _core, backends
@@ -30,7 +31,7 @@ from heterosis.capture.open_sizes import Dynamic, check_dynamic
 from heterosis.capture.programs import Call
 from heterosis.capture.signatures import bound, leaves, parameters_of
 from heterosis.capture.unserved import Unserved
-from heterosis.io.atomic import written as written_file
+from heterosis.io.atomic import write_together
 from heterosis.ir.program import INPUT, Program, Value, apply, substituted
 from heterosis.ir.resizing import at, resized
 from heterosis.ir.traced_sizes import written
@@ -79,9 +80,13 @@ def export(
     with in_main_memory():
         files = backends.named(compiled.backend).library(entries, label, options)
     files[f"{_COMMON}.h"] = (resources.files("heterosis.backends") / f"{_COMMON}.h").read_bytes()
-    for file_name, content in files.items():
-        with written_file(os.path.join(folder, file_name)) as file:
-            file.write(content)
+    # The library last: it knows whether a file of parameters is its own.
+    write_together(
+        {
+            os.path.join(folder, file_name): methodcaller("write", content)
+            for file_name, content in reversed(files.items())
+        }
+    )
     return os.path.join(folder, f"lib{label}.so"), os.path.join(folder, f"{label}.h")
 
 

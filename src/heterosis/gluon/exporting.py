@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Mapping
+from operator import methodcaller
 from typing import TYPE_CHECKING
 
 from heterosis import _core, capture
@@ -12,7 +13,7 @@ from heterosis.capture import trees
 from heterosis.capture.captured import Argument, Source
 from heterosis.gluon.parameter import Parameter
 from heterosis.io import params
-from heterosis.io.atomic import written
+from heterosis.io.atomic import write_together
 from heterosis.mxnet.symbols import files
 from heterosis.mxnet.symbols.capturing import graph_of
 from heterosis.mxnet.symbols.symbol import Symbol
@@ -43,9 +44,13 @@ def save(
     values = {f"{'aux' if name in states else 'arg'}:{name}": a for name, a in arrays.items()}
     names = f"{path}-symbol.json", f"{path}-{epoch:04d}.params"
     mark = _mark(symbol)
-    with written(names[0]) as of_symbol, written(names[1]) as of_arrays:
-        of_symbol.write(files.text_of(symbol.entries, mark).encode())
-        params.write(of_arrays, values, mark)
+    text = files.text_of(symbol.entries, mark).encode()
+    write_together(
+        {
+            names[1]: lambda file: params.write(file, values, mark),
+            names[0]: methodcaller("write", text),
+        }
+    )
     return names
 
 

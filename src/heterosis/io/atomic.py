@@ -7,8 +7,8 @@ import os
 import re
 import secrets
 import shutil
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
@@ -23,28 +23,77 @@ def written(path: FileName) -> Iterator[BinaryIO]:
 
     Whatever happens before leaves what was there. Devices and pipes are written to directly.
     """
-    name = name_of(path)
-    with accessed(name, "a file that can be written"):
-        target = Path(os.path.realpath(name))
-        if target.exists() and not target.is_file():
-            with open(target, "wb") as file:
-                yield file
+    with _Replacement(path) as file:
+        with file.accessed():
+            yield file.stream
+        file.finish()
+        file.take_place()
+
+
+def write_together(writers: Mapping[str, Callable[[BinaryIO], object]]) -> None:
+    """Write files, each by its function, which take the places of others in this order, once all
+    are on the disk.
+
+    Whatever happens before leaves all that was there. Who is killed between two of them leaves
+    files of two exports: those that need each other have to tell.
+    """
+    with ExitStack() as opened:
+        files = [opened.enter_context(_Replacement(path)) for path in writers]
+        for file, write in zip(files, writers.values(), strict=True):
+            with file.accessed():
+                write(file.stream)
+            file.finish()
+        for file in files:
+            file.take_place()
+
+
+class _Replacement:
+    """A file that is written beside another one and takes its place; or the device or pipe there,
+    which is written to directly."""
+
+    def __init__(self, path: FileName):
+        self._name = name_of(path)
+        self._beside: Path | None = None
+
+    def accessed(self) -> AbstractContextManager[None]:
+        """A block in which what the system says is about this file."""
+        return accessed(self._name, "a file that can be written")
+
+    def __enter__(self) -> _Replacement:  # noqa: PYI034 - typing has no Self in Python 3.10
+        with self.accessed():
+            self._target = Path(os.path.realpath(self._name))
+            if self._target.exists() and not self._target.is_file():
+                self.stream: BinaryIO = open(self._target, "wb")
+            else:
+                _remove_abandoned(self._target.parent)
+                self._beside, self.stream = _locked_beside(self._target)
+        return self
+
+    def finish(self) -> None:
+        """Have the whole content on the disk."""
+        with self.accessed():
+            self.stream.flush()
+            if self._beside is None:
+                return
+            os.fsync(self.stream.fileno())
+            if self._target.exists():
+                shutil.copymode(self._target, self._beside)
+
+    def take_place(self) -> None:
+        """Replace the other file, while this one is locked, as nobody else may remove it."""
+        if self._beside is None:
             return
-        _remove_abandoned(target.parent)
-        beside, file = _locked_beside(target)
-        try:
-            with file:
-                yield file
-                file.flush()
-                os.fsync(file.fileno())
-                if target.exists():
-                    shutil.copymode(target, beside)
-                os.replace(beside, target)  # while it is locked, as nobody else may remove it
-        except BaseException:
+        with self.accessed():
+            os.replace(self._beside, self._target)
+            self._beside = None
+            _sync(self._target.parent)
+
+    def __exit__(self, *error: object) -> None:
+        with suppress(OSError):  # all is written, or what failed has been told
+            self.stream.close()
+        if self._beside is not None:
             with suppress(FileNotFoundError):
-                beside.unlink()
-            raise
-        _sync(target.parent)
+                self._beside.unlink()
 
 
 def _locked_beside(target: Path) -> tuple[Path, BinaryIO]:
