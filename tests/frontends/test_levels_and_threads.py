@@ -110,6 +110,8 @@ def test_bad_pools_are_codes(tmp_path):
     assert run(None, None, 1) == run(None, 1, 0) == run(None, 1, 3) == -7
     assert ask("pool_bytes", 0) == ask("pool_bytes", 3) == ask("pool_start", None, 2) == -7
     assert ask("pool_start", 32, 2) == ask("pool_stop", None) == -7
+    place = library._pool + 8
+    assert ask("pool_start", place, 2) == ask("pool_stop", place) == -7
     assert ask("run_with", 0, arrays, arrays, 64, None) == 0
     assert b"pool" in library._functions.heterosis_message(library._library, 0, -7)
 

@@ -96,9 +96,7 @@ class _Pool:
         """`heterosis_pool_start(library, memory, threads)`: how many threads there are."""
         _, pool, threads = f.parameters
         started = f.allocate(I64)
-        rest = f.binary("and", f.convert("ptrtoint", pool, I64), constant(I64, 63))
-        aligned = f.compare("eq", rest, constant(I64, 0))
-        self.check(f, aligned, f.compare("ne", pool, _NULL), self._fits(f, threads))
+        self.check(f, *_may_be_pool(f, pool), self._fits(f, threads))
         with f.loop(0, _RECORDS // 8) as word:
             f.store(constant(I64, 0), f.offset(I64, pool, word.index))
         run = "@heterosis.parallel" if self.threads > 1 else "@heterosis.serial"
@@ -115,7 +113,7 @@ class _Pool:
     def emit_stop(self, f: Function) -> None:
         """`heterosis_pool_stop(library, memory)`: the threads have ended when it returns."""
         pool = f.parameters[1]
-        self.check(f, f.compare("ne", pool, _NULL))
+        self.check(f, *_may_be_pool(f, pool))
         started = f.load(I64, _at(f, pool, _STARTED))
         if self.threads > 1:
             f.call("heterosis.stop", [pool, started])
@@ -316,6 +314,12 @@ class _Pool:
 
 
 _WORKER = Value(PTR, "@heterosis.worker")
+
+
+def _may_be_pool(f: Function, memory: Value) -> tuple[Value, Value]:
+    """Conditions of memory that a pool lives in: it is aligned, and there is some."""
+    rest = f.binary("and", f.convert("ptrtoint", memory, I64), constant(I64, 63))
+    return f.compare("eq", rest, constant(I64, 0)), f.compare("ne", memory, _NULL)
 
 
 def _at(f: Function, pool: Value, bytes_: int) -> Value:
