@@ -8,6 +8,7 @@ import subprocess
 from contextlib import contextmanager
 from pathlib import Path
 
+import numpy
 import pytest
 
 import heterosis
@@ -69,8 +70,10 @@ def test_any_number_of_threads_gives_the_bits_of_replay(label, tmp_path):
             found = found if isinstance(found, tuple) else (found,)
             for ours, theirs in zip(expected, found, strict=True):
                 assert ours.asnumpy().tobytes() == theirs.tobytes()
-    with pytest.raises(front_end.LibraryError, match=r"threads=4; expected 1 to 3"):
-        front_end.Library(path, threads=4)
+    assert front_end.Library(path, threads=numpy.int32(2)).threads == 2
+    for threads in (4, 0, -1, 2**64 + 1, "2", 1.0):
+        with pytest.raises(front_end.LibraryError, match=f"threads={threads!r}; expected 1 to 3"):
+            front_end.Library(path, threads=threads)
 
 
 def test_threads_that_are_refused(tmp_path):

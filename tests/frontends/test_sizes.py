@@ -150,6 +150,9 @@ def test_what_a_library_says_of_sizes(tmp_path):
 
 def test_sizes_that_a_program_does_not_take_are_errors(tmp_path):
     library = _library(mlp(), tmp_path, random(5, 512), dynamic={"x": (0,)})
+    (entry,) = library.entries.values()
+    assert entry.serves(1) and entry.serves(5)
+    assert not any(map(entry.serves, (0, -1, 2**49, 2**64 + 1)))
     for shape, why in (
         ((0, 512), "n0 from 1 to"),
         ((3, 511), "no entry takes"),

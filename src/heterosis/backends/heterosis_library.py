@@ -12,6 +12,7 @@ scores = mlp(x)                 # arrays in, arrays out
 from __future__ import annotations
 
 import ctypes
+import operator
 import os
 import struct
 import weakref
@@ -130,7 +131,7 @@ class Library:
             message = self._functions.heterosis_message(None, 0, code.value)
             raise LibraryError(f"{os.fspath(path)}: {message.decode()}")
         self.name, self.target = self._ask("name").decode(), self._ask("target").decode()
-        self.threads = self._ask("threads") if threads is None else threads
+        self.threads = self._ask("threads") if threads is None else self._count(threads)
         pool = self._pool_memory()
         self._pool = _aligned(pool)
         ended = weakref.finalize(self, _end, self._functions, self._library, pool, os.getpid())
@@ -150,12 +151,15 @@ class Library:
                 return prepared.run(given, out)
         raise LibraryError(f"{self.name}: no entry takes ({_shown(given)}). There are:\n{self}")
 
+    def _count(self, threads: int) -> int:
+        """How many threads are asked for: ctypes would take what is left of a number in 64 bits."""
+        most: int = self._ask("threads")
+        if not hasattr(threads, "__index__") or not 1 <= operator.index(threads) <= most:
+            raise LibraryError(f"{self.name}: got threads={threads!r}; expected 1 to {most}.")
+        return operator.index(threads)
+
     def _pool_memory(self) -> numpy.ndarray:
-        size = self._ask("pool_bytes", self.threads)
-        if size < 0:
-            most = self._ask("threads")
-            raise LibraryError(f"{self.name}: got threads={self.threads}; expected 1 to {most}.")
-        return numpy.zeros(size + _ALIGNMENT, "uint8")
+        return numpy.zeros(self._ask("pool_bytes", self.threads) + _ALIGNMENT, "uint8")
 
     def __str__(self) -> str:
         return "\n".join(map(str, self.entries.values()))
@@ -224,6 +228,8 @@ class Entry:
         if len(sizes) != len(self.sizes):
             names = ", ".join(self._names)
             raise LibraryError(f"{self.name}: got the sizes {sizes}; expected ({names})")
+        if not all(own.least <= size <= own.most for own, size in _pairs(self.sizes, sizes)):
+            return False  # before ctypes takes what is left of it in 64 bits
         try:
             _Prepared(self, sizes)
         except LibraryError:
