@@ -15,7 +15,8 @@ from heterosis.ir.primitives.conversions import conversion
 from heterosis.ir.program import Program, Value, apply
 from heterosis.ir.strided import Strided
 from heterosis.ir.traced_sizes import fixed_number, is_traced
-from heterosis.ir.types import TensorType, is_float
+from heterosis.ir.types import TensorType, dtype_name, is_float
+from heterosis.ops import loop_types
 from heterosis.runtime import forks, garbage, modes  # noqa: F401 - forks wait for what a first call imports
 from heterosis.runtime.arguments import described
 from heterosis.runtime.errors import ArgumentError, ArgumentTypeError, DTypeError, ShapeError
@@ -121,10 +122,26 @@ def call_again(
             run = _runner(record, len(arguments[-1]))
         elif use == ATTRIBUTE:
             arguments.append(_attribute(record.name, parameter.name, given))
-    arguments = fitting_numbers(record.name, arguments)
     _check_out(record.name, out)
-    result = _finish(run, arguments, out, where)
-    return result if dtype is None else result.astype(dtype)
+    if dtype is not None:
+        run, arguments = _in_type(record.name, run, arguments, dtype_name(dtype))
+    return _finish(run, fitting_numbers(record.name, arguments), out, where, dtype is not None)
+
+
+def _in_type(
+    name: str, run: Callable[..., Any], arguments: list[Any], dtype: str
+) -> tuple[Callable[..., Any], list[Any]]:
+    """What to call, and with what, for results of `dtype`."""
+    if not loop_types.computes_in_type(name):
+        return lambda *given: run(*given).astype(dtype), arguments
+
+    def in_type(*given: Any) -> Any:
+        result = run(*given)
+        if not isinstance(result, tuple):
+            return loop_types.checked(name, result, dtype)
+        return tuple(loop_types.checked(name, one, dtype) for one in result)
+
+    return in_type, loop_types.operands_in(name, arguments, dtype)
 
 
 def _check_out(name: str, out: Any) -> None:
@@ -177,17 +194,36 @@ def _runner(record: Any, count: int) -> Callable[..., Any]:
     return many
 
 
-def _finish(run: Callable[..., Any], arguments: list[Any], out: Any, where: Any) -> Any:
+def _finish(
+    run: Callable[..., Any], arguments: list[Any], out: Any, where: Any, in_type: bool
+) -> Any:
+    """Results of `run`, or `out` with them in it; with `in_type`, it takes no `out` itself."""
     if isinstance(out, tuple) and len(out) == 1:
         (out,) = out
-    if where is True:
+    if where is True and (out is None or not in_type):
         return run(*arguments, out=out) if out is not None else run(*arguments)
-    from heterosis.ops.math import elementwise
-
-    choose: Callable[..., Any] = elementwise.where
     result = run(*arguments)
-    base = out if out is not None else _core.empty(result._dtype_name, result.shape)
-    return choose(where, result, base, out=out) if out is not None else choose(where, result, base)
+    if not isinstance(result, tuple):
+        return _written(result, out, where)
+    outs = out if isinstance(out, tuple) else (out,) * len(result)
+    if len(outs) != len(result) or (out is not None and out is not outs):
+        raise ArgumentError(
+            f"`out` is {described(out)} for {len(result)} results; give a tuple with one for each."
+        )
+    return tuple(_written(one, into, where) for one, into in zip(result, outs, strict=True))
+
+
+def _written(result: Any, out: Any, where: Any) -> Any:
+    """`out` with a result in it, or a new array, where `where` says so."""
+    from heterosis.ops.math import cast, elementwise
+
+    if where is True:
+        copy: Callable[..., Any] = cast.copy
+        return result if out is None else copy(result, out=out)
+    choose: Callable[..., Any] = elementwise.where
+    if out is None:
+        return choose(where, result, _core.empty(result._dtype_name, result.shape))
+    return choose(where, result, out, out=out)
 
 
 def _attribute(operation_name: str, name: str, given: Any) -> Any:
