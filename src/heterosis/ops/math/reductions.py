@@ -24,6 +24,7 @@ from heterosis.ops.math.elementwise import (
     maximum,
     minimum,
     multiply,
+    not_equal,
     select,
     square,
     subtract,
@@ -51,6 +52,8 @@ def reduce(primitive: Reduction, x: Value, axis: Axes, keepdims: bool) -> Value:
     axes = check_axes(primitive.name, axis, x.ndim)
     if not axes:
         return x
+    if x.dtype == "bool":  # a sum that is a truth value does not wrap around: it is "or"
+        primitive = {SUM: ANY, PROD: ALL}.get(primitive, primitive)
     result = apply(primitive, (x,), TensorType(without(x.shape, axes), x.dtype), axes=axes)
     return with_axes_back(result, x.shape, axes) if keepdims else result
 
@@ -372,6 +375,8 @@ def var(
 ) -> Value:
     """The mean squared distance from the mean; `ddof` is subtracted from the number of elements."""
     dtype = dtype or floating(a.dtype)
+    if dtype == "bool":  # as in NumPy: whether an element is not the mean, a truth value too
+        return any(not_equal(a, mean(a, axis, dtype, True)), axis, keepdims)
     a = _to_sum(a, dtype)
     centred = subtract(a, mean(a, axis, None, True))
     total = reduce(SUM, square(centred), axis, keepdims)
@@ -406,7 +411,8 @@ def std(
     keepdims: bool = False,
 ) -> Value:
     """The standard deviation: the square root of the variance."""
-    return root(var(a, axis, dtype, ddof, keepdims))
+    spread = var(a, axis, dtype, ddof, keepdims)
+    return spread if spread.dtype == "bool" else root(spread)
 
 
 @operation(
@@ -468,7 +474,9 @@ def _scan(primitive: Scan, a: Value, axis: int | None, dtype: str | None) -> Val
     if axis is None:
         a, axis = views.reshape(a, (a.size,)), 0
     axis = check_axis(primitive.name, axis, a.ndim)
-    return apply(primitive, (a,), TensorType(a.shape, a.dtype), axes=(axis,))
+    counted = cast(a, "int64") if a.dtype == "bool" else a  # which does not wrap around
+    found = apply(primitive, (counted,), counted.type, axes=(axis,))
+    return cast(found, a.dtype)
 
 
 _SCAN_CASES = (
