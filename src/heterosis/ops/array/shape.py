@@ -347,13 +347,17 @@ def moveaxis(a: Value, source: Any, destination: Any) -> Value:
 
 @operation(
     numpy=numpy.rollaxis,
-    samples=samples(((2, 3, 4), {"axis": 2}), ((2, 3, 4), {"axis": 0, "start": 3})),
+    samples=samples(
+        ((2, 3, 4), {"axis": 2}),
+        *[((2, 3, 4), {"axis": a, "start": s}) for a, s in ((0, 3), (0, -1), (2, -2), (1, -3))],
+    ),
     views=True,
 )
 def rollaxis(a: Value, axis: int, start: int = 0) -> Value:
     """Dimension `axis` moved to stand before dimension `start`."""
     axis = check_axis("rollaxis", axis, a.ndim)
-    start = check_axis("rollaxis", start, a.ndim + 1)
+    # A negative start counts from the dimensions that there are, and one more is behind the last.
+    start = start if start == a.ndim else check_axis("rollaxis", start, a.ndim)
     return move_axes("rollaxis", a, (axis,), (start - (axis < start),))
 
 
