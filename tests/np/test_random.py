@@ -287,6 +287,8 @@ def test_vectors():
         (lambda: R.uniform(np.array([0.0, 1.0]), 1, size=3), ShapeError),
         (lambda: R.uniform(size=-1), ArgumentError),
         (lambda: R.choice(5, 6, replace=False), ArgumentError),
+        (lambda: R.choice(3, 2, replace=False, p=[1, 0, 0]).wait_to_read(), ArgumentError),
+        (lambda: R.poisson(1e30), ArgumentError),
         (lambda: R.choice(0, 1), ArgumentError),
         (lambda: R.choice(5, 1, p=np.array([0.5, 0.5])), ArgumentError),
         (lambda: R.multinomial(5, [0.9, 0.5, 0.0]), ArgumentError),
@@ -303,6 +305,7 @@ OUT_OF_RANGE = {
     "normal": lambda a: np.random.normal(0, -a),
     "gamma": lambda a: np.random.gamma(-a),
     "poisson": lambda a: np.random.poisson(-a),
+    "poisson of more than can be counted": lambda a: np.random.poisson(a * 1e30),
     "exponential": lambda a: np.random.exponential(a * math.nan),
     "weibull": lambda a: np.random.weibull(a * 0),
     "binomial": lambda a: np.random.binomial(5, a * 1.5),
@@ -312,6 +315,9 @@ OUT_OF_RANGE = {
     "triangular": lambda a: np.random.triangular(a * 3, a * 2, a),
     "choice": lambda a: np.random.choice(3, size=2, p=a * 0.5),
     "choice without replacement": lambda a: np.random.choice(3, 2, False, p=a * 0.5),
+    "choice of more than there are": lambda a: np.random.choice(
+        3, 2, False, p=a * np.array([1, 0, 0])
+    ),
     "choice of less than nothing": lambda a: np.random.choice(3, 2, p=a * np.array([-1, 1, 1])),
     "multinomial": lambda a: np.random.multinomial(5, a * 0.6),
 }

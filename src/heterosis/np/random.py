@@ -28,6 +28,10 @@ from heterosis.runtime.placing import placed
 _LARGEST = {dtype: min(highest(dtype) + 1, 1 << 63) for dtype in INTEGERS}
 
 
+# Ten deviations above so many events, a count still is an int64; NumPy's limit too.
+_MOST_EVENTS = 2.0**63 - 1 - 10 * math.sqrt(2.0**63 - 1)
+
+
 # -- the state ------------------------------------------------------------------------------------
 
 
@@ -337,7 +341,8 @@ def bernoulli(
 
 def poisson(lam: Any = 1.0, size: Any = None, dtype: Any = None) -> Any:
     """How many events happen where `lam` are expected."""
-    lam = _not_negative("poisson", "lam", lam)
+    expected = f"a number from 0 to {_MOST_EVENTS:.2e}, whose counts int64 holds"
+    lam = _parameter("poisson", "lam", lam, expected, most=_MOST_EVENTS)
     return ops.poisson(lam, _size(size), "int64" if dtype is None else dtype_name(dtype))
 
 
@@ -418,7 +423,7 @@ def choice(
 
 def _weighted_order(items: Any, p: Any, wanted: int, size: tuple[int, ...] | None, out: Any) -> Any:
     """The first to arrive of racers that have rates `p`: draws without replacement."""
-    found = choices.race(p).argsort()[:wanted].astype("int64").reshape(size or ())
+    found = choices.race(p, wanted).argsort()[:wanted].astype("int64").reshape(size or ())
     found = found if items is None else items.take(found, axis=0)
     if out is None:
         return found

@@ -57,10 +57,14 @@ def shuffled(x: Value, key: Key = None) -> Value:
 
 
 @random_operation(name="random_race")
-def race(p: Value, key: Key = None) -> Value:
-    """Arrival times at rates `p`: in their order, places are drawn without replacement."""
+def race(p: Value, wanted: int = 0, key: Key = None) -> Value:
+    """Arrival times at rates `p`: in their order, places are drawn without replacement. The program
+    fails unless at least `wanted` arrive."""
     times = standard_exponential(key, p.shape, "float64")
-    return e.true_divide(times, _probabilities("choice", p))
+    rates = _probabilities("choice", p)
+    enough = e.greater_equal(rd.count_nonzero(rates), constant(wanted, "int64"))
+    failure = f"choice: fewer than {wanted} probabilities are not 0; expected one for each draw."
+    return e.true_divide(times, required(rates, enough, failure))
 
 
 @random_operation(name="random_choice")
