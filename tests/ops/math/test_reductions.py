@@ -7,7 +7,7 @@ import numpy
 import pytest
 
 from heterosis import autograd, hybridize, np, npx
-from heterosis.runtime.errors import AxisError, ShapeError
+from heterosis.runtime.errors import ArgumentError, AxisError, ShapeError
 
 NAN = numpy.nan
 
@@ -17,6 +17,16 @@ def test_nothing_has_no_extreme(name):
     with pytest.raises(ShapeError, match=name):
         getattr(np, name)(np.zeros((0, 3)), axis=0)
     assert getattr(np, name)(np.zeros((0, 3)), axis=1).shape == (0,)
+
+
+@pytest.mark.parametrize("name", ["max", "min", "amax"])
+def test_the_extreme_of_what_may_be_nothing_has_an_initial_value(name):
+    x, where = numpy.array([1.0, 5.0, 3.0], "float32"), numpy.array([True, False, True])
+    with pytest.raises(ArgumentError, match="give a value for `initial`"):
+        getattr(np, name)(np.array(x), where=np.array(where))
+    expected = getattr(numpy, name)(x, where=where, initial=2)
+    assert getattr(np, name)(np.array(x), where=np.array(where), initial=2).item() == expected
+    assert getattr(np, name)(np.array(x), where=True).item() == getattr(x, name[-3:])()
 
 
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])

@@ -34,7 +34,7 @@ from heterosis.ops.math.real import root
 from heterosis.ops.record import operation
 from heterosis.ops.rules import cast, floating, iota, wide
 from heterosis.ops.samples import Case, Samples, reduction_cases
-from heterosis.runtime.errors import ShapeError, check_axes, check_axis
+from heterosis.runtime.errors import ArgumentError, ShapeError, check_axes, check_axis
 
 Axes: TypeAlias = "int | tuple[int, ...] | None"
 
@@ -85,6 +85,15 @@ def _check_not_empty(name: str, x: Value, axis: Axes) -> None:
         raise ShapeError(
             f"{name}: no elements along axis {axis} of shape {x.shape}, and nothing is the {name} "
             "of no elements. Give an array that is not empty there, or a value for `initial`."
+        )
+
+
+def _check_all_taken(name: str, where: Value | None) -> None:
+    """Nothing may be left to be the extreme of; a number in place of `where` is True."""
+    if where is not None and not where.type.weak:
+        raise ArgumentError(
+            f"{name}: `where` may take no element, and nothing is the {name} of none; give a value "
+            "for `initial`, which counts as one more element."
         )
 
 
@@ -186,6 +195,7 @@ def _extreme(
     ) -> Value:
         if initial is None:
             _check_not_empty(primitive.name, a, axis)
+            _check_all_taken(primitive.name, where)
         result = reduce(primitive, _only(a, where, least(a.dtype)), axis, keepdims)
         return result if initial is None else pick(result, cast(initial, a.dtype))
 
