@@ -235,3 +235,20 @@ def test_an_array_turned_into_itself(turn):
     values, x = both(40, 40)
     getattr(np, turn)(x, out=x)
     assert numpy.array_equal(x.asnumpy(), getattr(numpy, turn)(values))
+
+
+@pytest.mark.parametrize("dtype", ["bool", "uint8", "int8", "int64", "float32"])
+def test_padding_with_means_rounds_as_numpy(dtype):
+    for numbers in ([1, 2, 4], [1, 1, 0], [1, 2], [-1, -4], [0, 0, 1]):
+        x = numpy.array(numbers).astype(dtype)
+        expected = numpy.pad(x, (2, 1), mode="mean")
+        got = np.pad(np.array(x), (2, 1), mode="mean").asnumpy()
+        numpy.testing.assert_allclose(got, expected, rtol=1e-6)
+    with pytest.raises(ShapeError, match=r"axis 0 .* has no elements"):
+        np.pad(np.zeros((0, 2), dtype=dtype), ((1, 0), (0, 0)), mode="mean")
+
+
+def test_no_difference_leaves_an_array_as_it_is():
+    values, x = both(3)
+    expected = numpy.diff(values, n=0, prepend=9, append=values)
+    numpy.testing.assert_array_equal(np.diff(x, n=0, prepend=9, append=x).asnumpy(), expected)

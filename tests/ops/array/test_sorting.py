@@ -38,6 +38,9 @@ def test_sort_checks_its_arguments():
         np.sort(np.ones(3), kind="bogo")
     with pytest.raises(ValueError, match="axis 2"):
         np.sort(np.ones((2, 3)), axis=2)
+    with pytest.raises(ValueError, match="axis 0"):
+        np.sort(np.array(3.0), axis=0)
+    assert np.sort(np.array(3.0), axis=None).tolist() == [3]
 
 
 def test_topk_as_in_mxnet():

@@ -368,6 +368,8 @@ def diff(
     if n < 0:
         raise ArgumentError(f"diff: n={n}; expected none or more.")
     axis = check_axis("diff", axis, a.ndim)
+    if not n:  # as in NumPy, without the ends
+        return a
     parts = [*_ends(prepend, a, axis), a, *_ends(append, a, axis)]
     a = joined("diff", parts, axis) if len(parts) > 1 else a
     for _ in range(n):

@@ -14,7 +14,7 @@ from heterosis.ops.array.join import joined
 from heterosis.ops.array.shape import samples
 from heterosis.ops.array.split import part
 from heterosis.ops.math import elementwise as e
-from heterosis.ops.math import reductions
+from heterosis.ops.math import real, reductions
 from heterosis.ops.record import operation
 from heterosis.ops.rules import cast, iota
 from heterosis.runtime.errors import ArgumentError, ArgumentTypeError, ShapeError
@@ -86,8 +86,10 @@ def _from_places(
 
 
 def _mean(x: Value, axis: int) -> Value:
-    total = reductions.mean(x, axis, None, True)
-    return cast(total if is_float(x.dtype) else e.floor_divide(total, 1.0), x.dtype)
+    """The mean; of integers the nearest one, found in float64, as in NumPy."""
+    if is_float(x.dtype) or x.dtype == "bool":
+        return cast(reductions.mean(x, axis, None, True), x.dtype)
+    return cast(real.rint(reductions.mean(x, axis, "float64", True)), x.dtype)
 
 
 _STATISTICS: dict[str, Callable[[Value, int], Value]] = {
@@ -103,6 +105,11 @@ def _with_statistics(
     for axis, (before, after) in enumerate(around):
         if not before and not after:
             continue
+        if not x.shape[axis]:
+            raise ShapeError(
+                f"pad: axis {axis} of shape {x.shape} has no elements to find a number from; see "
+                "mode='constant'."
+            )
         found = of(x, axis)
         parts = [_stretched(found, axis, before), x, _stretched(found, axis, after)]
         x = joined("pad", parts, axis)

@@ -173,6 +173,8 @@ def sort(
 ) -> Value:
     """Elements in ascending order along `axis`, NaN last; all in one row if it is None."""
     _check_kind("sort", kind, order)
+    if axis is not None:
+        check_axis("sort", axis, a.ndim)
     x, axis = _flattened("sort", a, axis)
     return sorted_along(x, axis)
 
