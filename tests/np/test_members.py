@@ -7,9 +7,9 @@ import pickle
 import numpy
 import pytest
 
-from heterosis import np, npx
+from heterosis import hybridize, np, npx
 from heterosis.np.members import decoded_shape
-from heterosis.runtime.errors import ShapeError, UnsupportedError
+from heterosis.runtime.errors import DTypeError, ShapeError, UnsupportedError
 
 M = numpy.array([[1, -2, 3], [-4, 5, 0.5]], "float32")
 
@@ -134,6 +134,30 @@ def test_clip_takes_both_spellings(m):
     assert m.clip(a_min=0, a_max=1).tolist() == expected
     with pytest.raises(TypeError, match="unknown"):
         m.clip(low=0)
+
+
+@pytest.mark.parametrize("prepare", [lambda f: f, hybridize], ids=["eager", "hybridized"])
+def test_products_take_their_places(prepare):
+    @prepare
+    def multiplied(x, y):
+        x @= y
+
+    x = np.array([[1.0, 2.0], [3.0, 4.0]])
+    row = x[1:]
+    multiplied(x, np.array([[0.0, 1.0], [1.0, 0.0]]))
+    assert row.tolist() == [[4, 3]]
+    multiplied(x, x)
+    assert x.tolist() == [[8, 5], [20, 13]]
+
+
+def test_products_of_other_shapes_and_types_take_no_place():
+    x, counts = np.ones((2, 2)), np.ones((2, 2), dtype="int32")
+    with pytest.raises(ShapeError, match=r"shape \(2, 1\) does not take the place"):
+        x @= np.ones((2, 1))
+    with pytest.raises(DTypeError):
+        counts @= x
+    x @= [[1, 2], [3, 4]]
+    assert x.tolist() == [[4, 6], [4, 6]]
 
 
 def test_sort_is_in_place(m):

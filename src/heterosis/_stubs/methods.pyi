@@ -54,6 +54,9 @@ class ArrayMethods:
     def __format__(self, specification: str) -> str:
         """`format(x, '.2f')`: an array without dimensions is formatted as its number."""
 
+    def __imatmul__(self, other: Any) -> Any:
+        """`x @= y`: the array holds the product, which is of its shape."""
+
     def __rdivmod__(self, other: Any) -> Any: ...
 
     def __reduce__(self) -> tuple:

@@ -308,6 +308,17 @@ def divide_and_remainder(self, other: Any) -> tuple[ndarray, ndarray]:
     return self // other, self % other
 
 
+def matrix_product_in_place(self, other: Any) -> Any:
+    """`x @= y`: the array holds the product, which is of its shape."""
+    product = _call("matmul", self, other)
+    if product.shape != self.shape:
+        raise ShapeError(
+            f"matmul: a product of shape {product.shape} does not take the place of an array of "
+            f"shape {self.shape}; write x = x @ y for a new array."
+        )
+    return _call("copy", product, out=self)
+
+
 _METHODS = {
     "asnumpy": asnumpy,
     "item": item,
@@ -342,6 +353,7 @@ _METHODS = {
     "__reduce__": reduce_,
     "__format__": text.format_array,
     "__divmod__": divide_and_remainder,
+    "__imatmul__": matrix_product_in_place,
     "__rdivmod__": lambda self, other: divide_and_remainder(other, self),
     "__round__": lambda self, digits=0: _call("round", self, digits),
     "__reversed__": backwards,
