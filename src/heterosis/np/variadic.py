@@ -14,7 +14,7 @@ from heterosis.np import convert
 from heterosis.ops.array import indexing, join, shape
 from heterosis.ops.array import split as _split
 from heterosis.ops.linalg import einsum as _einsum
-from heterosis.runtime.errors import ArgumentError, ArgumentTypeError
+from heterosis.runtime.errors import ArgumentError, ArgumentTypeError, IndexingError
 
 ndarray = _core.ndarray
 
@@ -112,14 +112,20 @@ def _chosen(a: Any, rows: numpy.ndarray, axis: int) -> Any:
     return indexing.take(a, convert.from_numpy(rows.astype("int64")), axis)
 
 
-def _on_host(given: Any) -> Any:
+def _on_host(name: str, given: Any) -> Any:
     """Indices as NumPy takes them; arrays of floats hold indices too, which are the default."""
     if isinstance(given, ndarray):
         given = convert.shared(given)
     if isinstance(given, slice | int):
         return given
     found = numpy.asarray(given)
-    return found if found.dtype == bool else found.astype("int64")
+    if found.dtype == bool:
+        return found
+    with numpy.errstate(invalid="ignore"):
+        whole = found.astype("int64")
+    if not numpy.array_equal(whole, found):
+        raise IndexingError(f"{name}: got {found.tolist()}; expected whole numbers.")
+    return whole
 
 
 def repeat(a: Any, repeats: Any, axis: int | None = None) -> Any:
@@ -129,21 +135,21 @@ def repeat(a: Any, repeats: Any, axis: int | None = None) -> Any:
     if not hasattr(repeats, "__len__") or getattr(repeats, "ndim", 1) == 0:
         return join.repeat_each(a, operator.index(repeats), axis)
     a, axis = _along("repeat", a, axis)
-    rows = numpy.repeat(numpy.arange(a.shape[axis]), _on_host(repeats))
+    rows = numpy.repeat(numpy.arange(a.shape[axis]), _on_host("repeat", repeats))
     return _chosen(a, rows, axis)
 
 
 def delete(arr: Any, obj: Any, axis: int | None = None) -> Any:
     """The array without the rows that `obj` names along `axis`: a number, a slice or indices."""
     arr, axis = _along("delete", arr, axis)
-    return _chosen(arr, numpy.delete(numpy.arange(arr.shape[axis]), _on_host(obj)), axis)
+    return _chosen(arr, numpy.delete(numpy.arange(arr.shape[axis]), _on_host("delete", obj)), axis)
 
 
 def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Any:
     """The array with `values` put in before the rows that `obj` names along `axis`."""
     arr, axis = _along("insert", arr, axis)
     axis = axis + arr.ndim if axis < 0 else axis
-    place, count = _on_host(obj), arr.shape[axis]
+    place, count = _on_host("insert", obj), arr.shape[axis]
     values = _new_rows(arr, convert.array(values, arr._dtype_name), place, axis)
     new = count + numpy.arange(values.shape[axis])
     rows = numpy.insert(numpy.arange(count), place, new)

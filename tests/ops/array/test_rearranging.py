@@ -1,5 +1,7 @@
 """Functions that reshape, join, split and repeat arrays, beyond the registry's samples."""
 
+import math
+
 import numpy
 import pytest
 
@@ -115,6 +117,16 @@ def test_insert(arguments):
     ours = [np.array(a) if isinstance(a, numpy.ndarray) else a for a in arguments]
     expected = numpy.insert(values, *arguments)
     numpy.testing.assert_array_equal(np.insert(x, *ours).asnumpy(), expected)
+
+
+@pytest.mark.parametrize("places", [1.5, [0.5, 1.0], math.nan, numpy.array([0.5])], ids=str)
+def test_rows_stand_at_whole_numbers(places):
+    _, x = both(3, 4)
+    with pytest.raises(IndexError, match=r"delete: got .* expected whole numbers"):
+        np.delete(x, places, 0)
+    with pytest.raises(IndexError, match=r"insert: got .* expected whole numbers"):
+        np.insert(x, places, 9.0, 0)
+    assert np.delete(x, np.array([0.0, 2.0]), 0).shape == (1, 4)
 
 
 @pytest.mark.parametrize(
