@@ -52,6 +52,12 @@ CASES = {
     "relu": (lambda x: npx.relu(x).sum(), [0, 2, -3], [0, 1, 0]),
     "clip": (lambda x: np.clip(x, 0, 2).sum(), [0, 2, 3], [1, 1, 0]),
     "maximum": (lambda x: np.maximum(x, x).sum(), [0, 2, 3], [1, 1, 1]),
+    "maximum with NaN": (  # which goes to the operand that is the result
+        lambda x: np.maximum(x, np.array([1, 1, nan])).sum(), [nan, 2, 3], [1, 1, 0]
+    ),
+    "minimum with NaN": (
+        lambda x: np.minimum(np.array([1, 1, nan]), x).sum(), [nan, 2, 3], [1, 0, 0]
+    ),
     # values without a bound
     "sigmoid": (lambda x: npx.sigmoid(x).sum(), [0, 2000, -2000], [0.25, 0, 0]),
     "log_softmax": (lambda x: npx.log_softmax(x)[1], [0, 2000, -3], [0, 0, 0]),

@@ -5,14 +5,17 @@ from __future__ import annotations
 from heterosis.autograd.rules.table import elementwise_adjoints, piecewise_constant
 from heterosis.ir.primitives import elementwise as primitives
 from heterosis.ir.program import Value
+from heterosis.ir.types import is_float
 from heterosis.ops.math.elementwise import (
     equal,
     floor_divide,
     greater_equal,
     less_equal,
     logical_and,
+    logical_or,
     multiply,
     negative,
+    not_equal,
     power,
     select,
     sign,
@@ -38,6 +41,13 @@ def _to_chosen(g: Value, first: Value) -> tuple[Value, Value]:
     return select(first, g, weak(0)), select(first, weak(0), g)
 
 
+def _to_extreme(g: Value, first: Value, a: Value) -> tuple[Value, Value]:
+    """A cotangent to the operand that is the result; where `a` is NaN, that is `a`."""
+    if is_float(a.dtype):
+        first = logical_or(first, not_equal(a, a))
+    return _to_chosen(g, first)
+
+
 elementwise_adjoints(
     {
         primitives.ADD: lambda g, y, a, b: (g, g),
@@ -51,8 +61,8 @@ elementwise_adjoints(
         primitives.POWER: _power,
         primitives.NEGATIVE: lambda g, y, x: negative(g),
         primitives.ABSOLUTE: lambda g, y, x: multiply(g, sign(x)),
-        primitives.MAXIMUM: lambda g, y, a, b: _to_chosen(g, greater_equal(a, b)),
-        primitives.MINIMUM: lambda g, y, a, b: _to_chosen(g, less_equal(a, b)),
+        primitives.MAXIMUM: lambda g, y, a, b: _to_extreme(g, greater_equal(a, b), a),
+        primitives.MINIMUM: lambda g, y, a, b: _to_extreme(g, less_equal(a, b), a),
         primitives.SELECT: lambda g, y, condition, a, b: (None, *_to_chosen(g, condition)),
     }
 )
