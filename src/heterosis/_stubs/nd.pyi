@@ -387,7 +387,9 @@ def diag(data: Any, k: int = 0, axis1: int = 0, axis2: int = 1) -> ndarray:
 def divide(lhs: Any, rhs: Any) -> ndarray: ...
 
 def dot(lhs: Any, rhs: Any, transpose_a: bool = False, transpose_b: bool = False) -> ndarray:
-    """The sum over the last axis of `lhs` and the first one of `rhs`; both can be reversed."""
+    """The sum over the last axis of `lhs`, or its first one if `transpose_a`, and over the first
+    axis of `rhs`, or its last one if `transpose_b`.
+    """
 
 def elemwise_add(lhs: Any, rhs: Any) -> ndarray: ...
 
