@@ -223,7 +223,10 @@ def exchanges_and_writes(x):
         (writes_behind_a_break, "may be another one as well"),
         (writes_by_another_name, "turns write to by another name"),
         (writes_to_what_a_state_is_a_part_of, "a part of one, that turns write to by another name"),
-        (writes_to_a_part_and_reads_the_whole, "known there by another name too"),
+        (
+            writes_to_a_part_and_reads_the_whole,
+            "known there or in the condition by another name too",
+        ),
         (exchanges_and_writes, "may be another one as well"),
     ],
 )

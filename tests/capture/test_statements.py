@@ -768,3 +768,91 @@ def test_modes_are_kept():
         return x
 
     assert heterosis.hybridize(function)(np.array(X + 1)).shape == (2, 3)
+
+
+def reads_an_alias(x):
+    y, n = x * 1, x[0] * 0
+    z = y
+    while n < 9 and z[0] < 20:
+        y += 10
+        n = n + 1
+    return y
+
+
+def reads_the_whole(x):
+    y, n = x * 1, x[0] * 0
+    part = y[:1]
+    while n < 9 and y.sum() < 30:
+        part += 10
+        n = n + 1
+    return y
+
+
+def reads_an_item(x):
+    found, n = {"x": x}, x[0] * 0
+    while n < 9 and found["x"].sum() < 30:
+        x += 10
+        n = n + 1
+    return x
+
+
+@pytest.mark.parametrize("function", [reads_an_alias, reads_the_whole, reads_an_item])
+def test_conditions_see_what_turns_write(function):
+    with pytest.raises(CaptureError, match="or in the condition by another name"):
+        heterosis.hybridize(function)(np.array([1.0, 2.0]))
+
+
+def test_conditions_see_what_turns_write_to_an_argument_that_is_known_outside():
+    outside = np.array([1.0, 2.0])
+
+    def function(x):
+        n = x[0] * 0
+        while n < 9 and outside.sum() < 30:
+            x[:] += 3
+            n = n + 1
+        return x
+
+    with pytest.raises(CaptureError, match="the condition of the loop reads by another name"):
+        heterosis.hybridize(function)(outside)
+    assert outside.asnumpy().tolist() == [1, 2]
+
+
+@pytest.mark.parametrize(
+    "repeated", [lambda x, n: [x] * n, lambda x, n: n * [x], lambda x, n: (x, x) * n]
+)
+def test_lists_of_arrays_are_not_repeated_as_often_as_arrays_say(repeated):
+    def function(x):
+        n = 2
+        if x.sum() > 0:
+            n = 3
+        return repeated(x, n)
+
+    with pytest.raises(CaptureError, match="a list or a tuple, and a number that arrays have"):
+        heterosis.hybridize(function)(np.array([1.0, 2.0]))
+
+
+def asked_by_if(x):
+    if x:
+        return x + 1
+    return x
+
+
+def asked_by_while(x):
+    while x:
+        x = x - 1
+    return x
+
+
+def asked_by_assert(x):
+    assert x
+    return x
+
+
+@pytest.mark.parametrize(
+    "function",
+    [asked_by_if, asked_by_while, asked_by_assert, lambda x: x and x + 1, lambda x: not x],
+)
+def test_several_elements_have_no_truth(function):
+    for run in (function, heterosis.hybridize(function)):
+        with pytest.raises(ValueError, match=r"needs exactly one element, .* is float32\[2\]"):
+            run(np.array([1.0, 2.0]))

@@ -49,8 +49,8 @@ class _Reverse:
         by_calls: bool = False,
     ):
         self.known, self.by_calls = known, by_calls
-        owns = _is_followed_as_one if by_calls else _has_own_gradient
-        self.order = list(_units(outputs, _owners(calls, owns)))
+        owners = _owners(calls, _as_one if by_calls else _with_own_gradients)
+        self.order = list(_units(outputs, owners))
         self.active = set(wanted)  # values through which a gradient may reach `wanted`
         self.encoded = set(encoded)  # integers that hold what a gradient should reach
         for unit in self.order:
@@ -209,25 +209,30 @@ def _ends_gradients(unit: Unit) -> bool:
     return REGISTRY[unit.operation].stops_gradients
 
 
-def _owners(calls: Sequence[Call], owns: Callable[[Call], bool]) -> dict[int, Call]:
-    """The calls that are taken as one, those that `owns` says, by the nodes of their results."""
+def _owners(calls: Sequence[Call], parts: Callable[[Call], Iterable[Call]]) -> dict[int, Call]:
+    """The `parts` of calls, each of which is taken as one, by the nodes of their results."""
     found: dict[int, Call] = {}
     for call in calls:
-        for step in call.steps or (call,):
+        for step in parts(call):
             nodes = {id(value.node) for value in step.results}
             # An argument may be handed back as it came: nothing was done to it.
-            if owns(step) and nodes.isdisjoint(id(v.node) for v in step.inputs):
+            if nodes.isdisjoint(id(v.node) for v in step.inputs):
                 found |= dict.fromkeys(nodes, step)
     return found
+
+
+def _with_own_gradients(call: Call) -> Iterable[Call]:
+    """Those steps of a call, or itself, that have gradients of their own."""
+    return filter(_has_own_gradient, call.steps or (call,))
 
 
 def _has_own_gradient(call: Call) -> bool:
     return call.pullback is not None or REGISTRY[call.operation].has_own_gradient
 
 
-def _is_followed_as_one(call: Call) -> bool:
-    """Whether it is no choice or loop, whose programs say more."""
-    return not any(_has_programs(value.node) for value in call.results)
+def _as_one(call: Call) -> Iterable[Call]:
+    """A call itself, unless it is a choice or a loop, whose programs say more."""
+    return () if any(_has_programs(value.node) for value in call.results) else (call,)
 
 
 def _units(outputs: Sequence[Value], owners: Mapping[int, Call]) -> Iterator[Unit]:

@@ -6,6 +6,7 @@ it is written behind the choice or the loop.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -29,6 +30,7 @@ from heterosis.capture.states import States, as_array, check_outputs, check_unwr
 from heterosis.capture.trace import Trace
 from heterosis.ir import views
 from heterosis.ir.program import Program, Value
+from heterosis.ir.traced_sizes import is_traced
 from heterosis.ir.types import TensorType
 from heterosis.ops.array.creation import zeros
 from heterosis.ops.control.capturing import check_unbounded, set_capture
@@ -38,6 +40,7 @@ from heterosis.ops.math.cast import assign
 from heterosis.ops.record import as_users_call
 from heterosis.ops.rules import cast
 from heterosis.runtime import modes
+from heterosis.runtime.errors import ArgumentError
 
 ndarray = _core.ndarray
 _assign = as_users_call(assign)
@@ -218,8 +221,9 @@ class Control:
         check_unbounded(None, outputs)
         if turn.prints:
             return self._printing(condition, body, states, known, turn.prints.types)
-        begun.check(turn, before, after)
+        begun.check(turn, before, after, test.taken)
         written = turn.written()
+        begun.check_asked(turn, without(test.taken, written), written)
         results = [*_values(turn, after), *_values(turn, written)]  # may take more from around
         shared = without([*turn.taken, *test.taken], written)
         around = [*written, *shared]
@@ -325,11 +329,28 @@ class Control:
 
 def as_truth(given: Any) -> Any:
     """Whether something holds, as an array."""
-    return as_array(given).reshape(()).astype("bool")
+    return as_single(as_array(given)).astype("bool")
+
+
+def as_single(array: Any) -> Any:
+    """An array that is asked whether it holds, with its one element and no dimensions."""
+    _check_single(TensorType(array.shape, array._dtype_name))
+    return array.reshape(())
 
 
 def _truth(test: Inner) -> Value:
-    return cast(views.reshape(test.value_of(test.result), ()), "bool")
+    value = test.value_of(test.result)
+    _check_single(value.type)
+    return cast(views.reshape(value, ()), "bool")
+
+
+def _check_single(type_: TensorType) -> None:
+    """Raise unless there is one element, as far as sizes are known: that has a truth."""
+    if not any(map(is_traced, type_.shape)) and math.prod(type_.shape) != 1:
+        raise ArgumentError(
+            f"the truth value of an array needs exactly one element, and this array is {type_}. "
+            "Use .any() or .all(), or index a single element."
+        )
 
 
 def _read(trace: Trace, arrays: Iterable[Any]) -> list[Value]:

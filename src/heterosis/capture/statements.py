@@ -28,7 +28,7 @@ from heterosis.capture.active import active, set_rewriting
 from heterosis.capture.appended import Appended
 from heterosis.capture.asked import asked
 from heterosis.capture.code_names import CHANGING
-from heterosis.capture.control import Control, as_truth
+from heterosis.capture.control import Control, as_single, as_truth
 from heterosis.capture.definitions import Unwritable
 from heterosis.capture.exactness import check_numbers
 from heterosis.capture.inner import Filler, Inner, is_open
@@ -124,7 +124,7 @@ class Flow:
         """What `not value` is."""
         if not is_open(value):
             return not value
-        return active().note_number(as_users_call(logical_not)(value.reshape(())))
+        return active().note_number(as_users_call(logical_not)(as_single(value)))
 
     def all_of(self, *values: Callable[[], Any]) -> Any:
         """What `a and b` is."""

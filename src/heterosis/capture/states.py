@@ -61,8 +61,11 @@ class States:
         stands = isinstance(given, Number) or self._outer.stands_for_number(array)
         return turn.note_number(made) if stands else made
 
-    def check(self, turn: Inner, before: Sequence[Any], after: Sequence[Any]) -> None:
-        """A loop carries on what it began with: as many states, of the same types."""
+    def check(
+        self, turn: Inner, before: Sequence[Any], after: Sequence[Any], asked: Sequence[Any] = ()
+    ) -> None:
+        """A loop carries on what it began with: as many states, of the same types. `asked` are the
+        arrays from around that its condition reads."""
         if len(before) != len(after):
             raise CaptureError(
                 f"{turn.name} at {turn.line}: the body gives {len(after)} states; expected "
@@ -81,7 +84,7 @@ class States:
                     "gives, or convert there with .astype or .reshape.",
                 )
             if self._is_array(i) and turn.is_written(before[i]):
-                self._check_in_place(turn, i, before[i], leaf)
+                self._check_in_place(turn, i, before[i], leaf, asked)
             elif self._is_array(i) and written & self._bases([state]):
                 raise CaptureError(
                     f"{turn.name} at {turn.line}: state {i} begins with an array, or a part "
@@ -96,15 +99,25 @@ class States:
         """Whether the state has been an array from the beginning: a number is never written to."""
         return isinstance(self._given[i], ndarray)
 
-    def _check_in_place(self, turn: Inner, i: int, stand_in: Any, leaf: Any) -> None:
+    def _check_in_place(
+        self, turn: Inner, i: int, stand_in: Any, leaf: Any, asked: Sequence[Any]
+    ) -> None:
         """An array that each turn writes to stays that array, and is known by one name alone."""
         states = [array for j, array in enumerate(self.arrays) if j != i]
-        others = self._bases([*turn.taken, *states])
+        others = self._bases([*turn.taken, *asked, *states])
         if leaf is not stand_in or others & self._bases([self.arrays[i]]):
             raise CaptureError(
                 f"{turn.name} at {turn.line}: state {i} is written to in place, and is another "
-                "array behind the turn, or known there by another name too. Compute a new array "
-                "instead, x = x + 1, or write to the same in every turn."
+                "array behind the turn, or known there or in the condition by another name too. "
+                "Compute a new array instead, x = x + 1, or write to the same, by one name."
+            )
+
+    def check_asked(self, turn: Inner, asked: Sequence[Any], written: Sequence[Any]) -> None:
+        """What the condition reads is what turns write to, or shares no memory with that."""
+        if self._bases(asked) & self._bases(written):
+            raise CaptureError(
+                f"{turn.name} at {turn.line}: turns write to an array that the condition of the "
+                "loop reads by another name, and would not see the writes. Use one name for it."
             )
 
     def check_rows(self, turn: Inner, before: Sequence[Any], arrays: Iterable[Any]) -> None:

@@ -57,6 +57,7 @@ from heterosis.ir.resizing import resized_type
 from heterosis.ir.strided import Strided
 from heterosis.ir.traced_sizes import TracedFloat, is_traced, value_of
 from heterosis.ir.types import TensorType, is_float
+from heterosis.ops.array.join import stack
 from heterosis.ops.bounds import required
 from heterosis.ops.control.flow import asserted
 from heterosis.ops.eager import fitting, fitting_numbers
@@ -71,6 +72,7 @@ from heterosis.runtime.lines import user_line
 
 ndarray = _core.ndarray
 _ASSERTED: Any = asserted.record
+_STACKED: Any = stack.record
 
 
 class NeedsTape(CaptureError):
@@ -334,8 +336,15 @@ class Trace:
         if self.outermost.of_sizes and self._records_inside() and numbers.adapts(record):
             operands = self._with_floats_of_sizes(operands)
         if self.outermost.numbers:
-            return self._call_with_numbers(record, operands, attributes, out)
+            result = self._call_with_numbers(record, operands, attributes, out)
+            return self._noted_if_listed(result) if record is _STACKED else result
         return self._called(record, operands, attributes, out)
+
+    def _noted_if_listed(self, array: Any) -> Any:
+        """Remember an array that stands for a list or a tuple beside an operator of Python's."""
+        if is_operator():
+            self.outermost.listed[array._storage_id] = array
+        return array
 
     def _with_floats_of_sizes(self, operands: Sequence[Any]) -> Sequence[Any]:
         """Operands, with the floats that follow from sizes as the tape knows numbers."""
@@ -768,9 +777,7 @@ class Trace:
     def made(self, array: Any) -> Any:
         """An array that the function makes of what Python has: every run gets its own."""
         found: Any = as_users_call(copy)(array)
-        if self.outermost.numbers and is_operator():
-            self.outermost.listed[found._storage_id] = found
-        return found
+        return self._noted_if_listed(found) if self.outermost.numbers else found
 
     def read(self, array: Any) -> None:
         """The elements of an array are about to be read by Python."""
