@@ -163,7 +163,6 @@ class Program:
         # Numbers for the first run of what was captured.
         self._first: list[float] | None = captured.supply.first if first else None
         self._undo: list[Undo | None] = []  # of what the run at hand has counted
-        self._written = {write.position for write in captured.writes}
         self._recorded = modes.is_recording() or captured.leaves_record()
         # Which arguments are variables, if the function itself records what it does with them.
         self._variables = tape.wanted_of(arguments) if captured.recorded else None
@@ -370,9 +369,8 @@ class Program:
         return found
 
     def _record(self, operands: Sequence[Any], results: Sequence[Any]) -> None:
-        """Tell the tape of a run: which results gradients go back from, as from those of the
-        operations that the function consists of.
-        """
+        """Tell the tape of a run; gradients go back from what they would where the operations that
+        the function consists of were recorded one by one."""
         wanted = self._wanted(operands)
         if not wanted:
             return
