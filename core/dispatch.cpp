@@ -77,6 +77,7 @@ class PlanTask final : public Task {
         inputs_(copy(invocation.inputs())),
         outputs_(written(*plan_, results)),
         scalars_(invocation.scalars, invocation.scalars + invocation.scalar_count),
+        refusal_(invocation.refusal ? *invocation.refusal : nullptr),
         origin_(std::move(origin)) {
     expect(inputs_.size() + outputs_.size());
     for (const Array& input : inputs_) read(input.storage);
@@ -93,7 +94,7 @@ class PlanTask final : public Task {
     for (const Array& input : inputs_) buffers.push_back(input.data());
     for (const Array& output : outputs_) buffers.push_back(output.data());
     if (const int64_t status = call(*plan_, buffers.data(), scalars_.data(), queued_)) {
-      fail(*plan_, status, where());
+      refuse(status);
     }
   }
 
@@ -102,6 +103,15 @@ class PlanTask final : public Task {
   }
 
  private:
+  void refuse(int64_t status) const {
+    try {
+      fail(*plan_, status, where());
+    } catch (const Failure& failure) {
+      if (!refusal_) throw;
+      *refusal_ = failure.error();
+    }
+  }
+
   std::string where() const {
     const std::string text = describe(*plan_, inputs_);
     return origin_.empty() ? text : text + ", issued at " + origin_;
@@ -111,6 +121,7 @@ class PlanTask final : public Task {
   std::vector<Array> inputs_;
   std::vector<Array> outputs_;
   std::vector<int64_t> scalars_;
+  Refusal refusal_;
   std::string origin_;
   int64_t queued_ = profile().on() ? Profile::now() : 0;
 };

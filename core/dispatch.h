@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
@@ -11,6 +12,9 @@
 #include "resources.h"
 
 namespace heterosis {
+
+// The error of a run that was refused, once it has ended; null if it was not.
+using Refusal = std::shared_ptr<ErrorPointer>;
 
 // One call of an operation, its arguments sorted out. Borrows all that it names.
 struct Invocation {
@@ -24,6 +28,9 @@ struct Invocation {
   // none without. Where the plan names the operand, that becomes the result where it stands: it shares
   // its memory with no other operand.
   const std::vector<bool>* taken_over = nullptr;
+  // Where a plan that refuses elements says so, if its caller waits for the run and looks there;
+  // none without. What it would have written over is then as it was, and new results are nobody's.
+  const Refusal* refusal = nullptr;
 
   std::span<const Array* const> inputs() const {
     return {arrays, static_cast<size_t>(array_count)};

@@ -41,7 +41,8 @@ const std::vector<Array>& Preparation::results(const Invocation& invocation) {
 // its readers, of which a network has hundreds, and whoever writes it need not wait for the run.
 Results PlanHandle::run(const std::vector<const Array*>& arrays,
                         const std::vector<int64_t>& scalars,
-                        const std::vector<bool>* taken_over) const {
+                        const std::vector<bool>* taken_over,
+                        const Refusal* refusal) const {
   Invocation invocation{plan.get(), arrays.data(), static_cast<int>(arrays.size()), scalars.data(),
                         static_cast<int>(scalars.size())};
   std::vector<Array> kept;  // while this computes, another thread may prepare anew
@@ -56,6 +57,7 @@ Results PlanHandle::run(const std::vector<const Array*>& arrays,
     invocation.array_count = static_cast<int>(taken.size());
   }
   invocation.taken_over = taken_over;
+  invocation.refusal = refusal;
   return heterosis::run(invocation, {}, user_line);
 }
 

@@ -40,9 +40,11 @@ struct PlanHandle {
   std::shared_ptr<Preparation> preparation;  // null for most
   std::vector<size_t> own = {};  // with one, the arrays that the plan takes before its results
 
-  // `run` for all operands but what is prepared. `taken_over` is as an invocation has it.
+  // `run` for all operands but what is prepared. `taken_over` and `refusal` are as an invocation has
+  // them.
   Results run(const std::vector<const Array*>& arrays, const std::vector<int64_t>& scalars,
-              const std::vector<bool>* taken_over = nullptr) const;
+              const std::vector<bool>* taken_over = nullptr,
+              const Refusal* refusal = nullptr) const;
 };
 
 }  // namespace heterosis::python

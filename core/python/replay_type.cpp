@@ -110,13 +110,13 @@ PyObject* call(PyObject* self, PyObject* const* given, size_t flags, PyObject* n
     const FrontLock lock;
     Found found = may_serve ? find(*replay.entries, call) : Found();
     if (may_serve && !found.entry) found = find_open(replay, call);
-    if (!found.entry || is_entangled(*found.entry->program, call) ||
-        has_variable(*found.entry->program, call)) {
-      const InPython others;
-      return PyObject_Vectorcall(replay.slow, given, static_cast<size_t>(count), names);
+    if (found.entry && !is_entangled(*found.entry->program, call) &&
+        !has_variable(*found.entry->program, call)) {
+      if (must_wait()) wait_for_room();
+      if (PyObject* const result = run_entry(found, call)) return result;
     }
-    if (must_wait()) wait_for_room();
-    return run_entry(found, call);
+    const InPython others;
+    return PyObject_Vectorcall(replay.slow, given, static_cast<size_t>(count), names);
   });
 }
 

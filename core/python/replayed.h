@@ -56,6 +56,7 @@ struct Program : Counted {
   Object record;  // is told of runs that gradients are recorded of: (inputs, results); null without
   Object guards;  // what else the program was made of
   bool constants;  // whether its arguments must be no variables
+  bool waits;      // whether a call waits for the run, since that may refuse elements
 };
 
 // Where a number that is open stands among the words, or the floats, of a call; and which one it is.
@@ -111,7 +112,7 @@ void describe(Made& entry, const Call& call) {
 }
 
 // The program that these fields tell of: (sources, returned, writes, supply, record, guards,
-// constants).
+// constants, waits).
 //
 // Sources are positions of arguments, arrays from outside, None for random keys, and for numbers
 // ("supplied", position) and ("known", position). What is returned is ("array", i), ("constant",
@@ -133,7 +134,8 @@ bool is_entangled(const Program& program, const Call& call);
 // Whether an argument is a variable, of a program that must know which of them are.
 bool has_variable(const Program& program, const Call& call);
 
-// Runs an entry, and gives what its function returns.
+// Runs an entry, and gives what its function returns; null where a program that `waits` has refused
+// elements: nothing has been written then, no key drawn, and Python has to make the call.
 PyObject* run_entry(const Found& found, const Call& call);
 
 // -- reading what Python hands over ---------------------------------------------------------------

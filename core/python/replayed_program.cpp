@@ -73,9 +73,9 @@ Object unless_none(PyObject* object) {
 
 Ref<const Program> to_program(PyObject* fields) {
   PyObject *sources, *returned, *writes, *supply, *record, *guards;
-  int constants;
-  if (!PyArg_ParseTuple(fields, "OO!OOOOp", &sources, &PyTuple_Type, &returned, &writes, &supply,
-                        &record, &guards, &constants)) {
+  int constants, waits;
+  if (!PyArg_ParseTuple(fields, "OO!OOOOpp", &sources, &PyTuple_Type, &returned, &writes, &supply,
+                        &record, &guards, &constants, &waits)) {
     throw PythonError();
   }
   if (!is_guards(guards)) {
@@ -88,6 +88,7 @@ Ref<const Program> to_program(PyObject* fields) {
   program->record = unless_none(record);
   program->guards = Object::borrowed(guards);
   program->constants = constants != 0;
+  program->waits = waits != 0;
   each(sources, [&](PyObject* one) { program->sources.push_back(source(one)); });
   program->returned = to_item(returned);
   each(writes, [&](PyObject* triple) {

@@ -1,5 +1,7 @@
 #include <algorithm>
 #include <bit>
+#include <memory>
+#include <optional>
 
 #include "../dispatch.h"
 #include "../random_state.h"
@@ -39,7 +41,15 @@ class Run {
       numbers_ = checked(PyObject_CallNoArgs(program_.supply.get()));
     }
     for (const Source& source : program_.sources) add(source);
-    Results results = found.entry->plan.run(arrays_, scalars_, &program_.taken_over);
+    const Refusal refusal = program_.waits ? std::make_shared<ErrorPointer>() : nullptr;
+    if (refusal) {  // an operand's error is no reason to lose what would be written over
+      for (const Array* array : arrays_) wait_for(array->storage->variable);
+    }
+    // A run elsewhere tells of its refusal by the results that it has been given.
+    const bool over = !(refusal && plan_.remote);
+    Results results = found.entry->plan.run(arrays_, scalars_, over ? &program_.taken_over : nullptr,
+                                            refusal ? &refusal : nullptr);
+    if (refusal) wait(results, *refusal);
     for (Array& result : results) results_.push_back(checked(wrap(std::move(result))));
   }
 
@@ -91,6 +101,11 @@ class Run {
   PyObject* returned() const { return made(program_.returned).release(); }
 
  private:
+  void wait(const Results& results, const ErrorPointer& refused) const {
+    for (const Array& result : results) wait_for(result.storage->variable);
+    if (refused) throw Failure(refused);
+  }
+
   static bool is_number(const Source& source) {
     return source.kind != Source::Kind::argument && source.kind != Source::Kind::outside;
   }
@@ -161,6 +176,12 @@ class Run {
   std::vector<Object> results_;
 };
 
+PyObject* finished(const Run& run) {
+  run.record();
+  run.write_back();
+  return run.returned();
+}
+
 }  // namespace
 
 bool is_entangled(const Program& program, const Call& call) {
@@ -186,10 +207,16 @@ bool has_variable(const Program& program, const Call& call) {
 }
 
 PyObject* run_entry(const Found& found, const Call& call) {
-  const Run run(found, call);
-  run.record();
-  run.write_back();
-  return run.returned();
+  if (!found.entry->program->waits) return finished(Run(found, call));
+  const RandomState before = random_state();
+  std::optional<Run> run;
+  try {
+    run.emplace(found, call);
+  } catch (const Failure&) {
+    random_state() = before;
+    return nullptr;
+  }
+  return finished(*run);
 }
 
 }  // namespace heterosis::python

@@ -13,7 +13,7 @@ from heterosis.capture.open_sizes import Conditions
 from heterosis.capture.printing import Prints
 from heterosis.ir import views
 from heterosis.ir.calls import Call
-from heterosis.ir.program import INPUT, Node, Program, Value, apply
+from heterosis.ir.program import INPUT, Node, Program, Value, apply, may_fail
 from heterosis.ir.traced_sizes import TracedFloat
 from heterosis.ir.types import TensorType
 from heterosis.ops.record import REGISTRY, Record
@@ -252,6 +252,13 @@ class Captured:
     def _positions(self) -> dict[Source, int]:
         arrays = Argument | Outside | Enclosing
         return {one: i for i, one in enumerate(self.sources) if isinstance(one, arrays)}
+
+    @cached_property
+    def waits(self) -> bool:
+        """Whether a call waits for the run: that may raise, and then the call does what an
+        imperative one does before the error."""
+        tells = bool(self.writes) or bool(self.printed)
+        return self.checks is not None or (tells and may_fail(self.program))
 
     def leaves_record(self) -> bool:
         """Whether gradients flow from what a run leaves behind though nobody records it."""

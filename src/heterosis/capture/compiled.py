@@ -179,47 +179,44 @@ class Compiled(Generic[P, R]):
                     or self._sized(key, arguments, keywords)
                     or self._captured(key, arguments, keywords)
                 )
-        if program.captured.checks is not None and self._is_written_in_python:
-            return self._run_raising(program, arrays, *given)
+        if program.captured.waits and self._is_written_in_python:
+            return self._run_raising(program, arrays, given, (arguments, keywords))
+        return self._run_program(program, arrays, given, (arguments, keywords))
+
+    def _run_program(
+        self, program: Program, arrays: Sequence[Any], given: Call, copied: Call
+    ) -> Any:
+        """What a run gives, which the core makes by itself from the next call on if it can."""
         if program.runs_to_check:
-            return self._checked(program, arrays, *given)
+            return self._checked(program, arrays, given)
+        result = program.run(arrays)
         if not program.captured.writes or self._are_apart(arrays):
-            program.serve(self.replay, (arguments, keywords))
-        return program.run(arrays)
+            program.serve(self.replay, copied)
+        return result
 
     def _run_raising(
-        self,
-        program: Program,
-        arrays: Sequence[Any],
-        arguments: tuple[Any, ...],
-        keywords: dict[str, Any],
+        self, program: Program, arrays: Sequence[Any], given: Call, copied: Call
     ) -> Any:
         """What a run gives of a program that may raise. One that does has changed nothing; so the
         call is made as Python makes it, which prints and writes until it comes to the error."""
         before = _core.random_state()
         try:
-            if program.runs_to_check:
-                return self._checked(program, arrays, arguments, keywords)
-            return program.run(arrays)
+            return self._run_program(program, arrays, given, copied)
         except CheckError:
             raise
         except Exception:
             if program.captured.supply:  # an optimizer would count the step twice
                 raise
             _core.restore_random_state(*before)
+        arguments, keywords = given
         with modes.switched(imperative=True):
             return self.imperative(*arguments, **keywords)
 
-    def _checked(
-        self,
-        program: Program,
-        arrays: Sequence[Any],
-        arguments: tuple[Any, ...],
-        keywords: dict[str, Any],
-    ) -> Any:
+    def _checked(self, program: Program, arrays: Sequence[Any], given: Call) -> Any:
         """What a run gives, compared with what Python does."""
         from heterosis.capture.comparing import checked_run
 
+        arguments, keywords = given
         found = checked_run(
             repr(self), program, arrays, lambda: self.imperative(*arguments, **keywords)
         )

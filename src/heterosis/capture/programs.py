@@ -267,7 +267,9 @@ class Program:
         """What the core is told of the program; None if it is Python that must run it."""
         captured = self.captured
         returned = self._returned_by_core(self.result)
+        # A run that raises takes back what an optimizer has counted.
         by_python = captured.printed or captured.checks is not None
+        by_python = by_python or (captured.waits and bool(captured.supply))
         if returned is None or by_python or RandomState() in captured.sources:
             return None
         writes = [
@@ -277,7 +279,8 @@ class Program:
         supply = captured.supply.numbers if captured.supply else None
         record = self._record if self._recorded else None
         guards, constants = captured.guards.native, captured.recorded is not None
-        return _described(captured), returned, writes, supply, record, guards, constants
+        described = _described(captured)
+        return described, returned, writes, supply, record, guards, constants, captured.waits
 
     def _number(self, source: OfSizes) -> float:
         """A float that follows from the extents of the arguments."""
@@ -326,8 +329,8 @@ class Program:
         imperatively: nothing is written, and no optimizer has counted an update."""
         try:
             results = self._results(operands)
-            if self.captured.checks is not None:
-                results[self.captured.checks].wait_to_read()
+            for result in results if self.captured.waits else ():
+                result.wait_to_read()
         except BaseException:
             take_back(self._undo)
             raise

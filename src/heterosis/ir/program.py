@@ -8,6 +8,7 @@ from functools import cached_property
 from numbers import Real
 from typing import TYPE_CHECKING, Any, Final
 
+from heterosis.ir.primitives import subject_of
 from heterosis.ir.primitives.families import Primitive
 from heterosis.ir.primitives.leaves import CONSTANT, EXTENT, INPUT, IOTA, NUMBER, check_extent
 from heterosis.ir.primitives.rows import ASSEMBLE, GATHER, SCATTER
@@ -152,6 +153,16 @@ def checked(program: Program) -> Program:
         with only_looking():
             check_once(program)
     return program
+
+
+def may_fail(program: Program) -> bool:
+    """Whether a run may refuse elements: an index, a matrix, what the program itself asserts."""
+    return any(map(_may_refuse, program.nodes()))
+
+
+def _may_refuse(node: Node) -> bool:
+    inner = (value for value in node.attributes.values() if isinstance(value, Program))
+    return subject_of(node.primitive) in ("checks", "factorizations") or any(map(may_fail, inner))
 
 
 def reached(outputs: Iterable[Value], stops: Container[Value] = ()) -> Iterator[Node]:

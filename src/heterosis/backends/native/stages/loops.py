@@ -7,10 +7,18 @@ from collections.abc import Callable, Collection, Sequence
 
 from heterosis.backends.native.codegen.kernel import Machine
 from heterosis.backends.native.stages.row_products import with_products_ahead
-from heterosis.ir.primitives import subject_of
 from heterosis.ir.primitives.control import COND, SCAN, WHILE_LOOP_BACK
 from heterosis.ir.primitives.families import Control
-from heterosis.ir.program import INPUT, Node, Program, Value, apply, substituted, with_inputs
+from heterosis.ir.program import (
+    INPUT,
+    Node,
+    Program,
+    Value,
+    apply,
+    may_fail,
+    substituted,
+    with_inputs,
+)
 from heterosis.ir.types import TensorType
 from heterosis.passes.preparation import split
 
@@ -73,7 +81,7 @@ class _Turn:
         self._inputs, self._rest = program.inputs, program
         self.ahead: tuple[Value, ...] = ()
         self._found_ahead: tuple[Value, ...] = ()  # the same, as inputs of the rest
-        if node.primitive is not SCAN and any(map(_may_fail, program.nodes())):
+        if node.primitive is not SCAN and may_fail(program):
             return  # there may be no turn, and then no failure
         found = split(program, [program.inputs[i] for i in shared])
         if found is not None:
@@ -89,8 +97,3 @@ class _Turn:
         given[at : at + len(own)] = own
         inputs = (*self._inputs[:end], *given, *self._inputs[end:])
         return Program(inputs, self._rest.outputs, self._rest.name)
-
-
-def _may_fail(node: Node) -> bool:
-    """Whether it looks at its operands' elements, and refuses some."""
-    return subject_of(node.primitive) in ("checks", "factorizations")
