@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -93,6 +94,19 @@ struct Named {
   Object name;
   Expected value;
 };
+
+// What a weak reference leads to; null, if that is gone. To be compared, not to be kept.
+PyObject* referent(PyObject* reference) {
+#if PY_VERSION_HEX < 0x030D0000
+  PyObject* const found = PyWeakref_GET_OBJECT(reference);
+  return found == Py_None ? nullptr : found;
+#else
+  PyObject* found = nullptr;
+  if (PyWeakref_GetRef(reference, &found) < 0) throw PythonError();
+  Py_XDECREF(found);
+  return found;
+#endif
+}
 
 // -- the kinds of guards --------------------------------------------------------------------------
 
@@ -225,6 +239,41 @@ struct CellGuard {
   bool holds() { return value.admits(content_of(cell.get()).get()); }
 };
 
+// Which class an object has, as long as somebody has the object.
+struct ClassGuard {
+  Object object;  // a weak reference to it, if it takes one
+  Object type;
+
+  bool holds() const {
+    PyObject* const found = PyWeakref_CheckRef(object.get()) ? referent(object.get()) : object.get();
+    return !found || Py_TYPE(found) == reinterpret_cast<PyTypeObject*>(type.get());
+  }
+};
+
+// What calls of a function written in Python run: others may give it new code where it stands.
+struct FunctionGuard {
+  Object function, parts;  // its code, its defaults and those by name, or None
+
+  bool holds() const {
+    PyObject* const now = function.get();
+    return is(0, PyFunction_GET_CODE(now)) && is(1, PyFunction_GET_DEFAULTS(now)) &&
+           is(2, PyFunction_GET_KW_DEFAULTS(now));
+  }
+
+ private:
+  bool is(Py_ssize_t part, PyObject* found) const {
+    return PyTuple_GET_ITEM(parts.get(), part) == (found ? found : Py_None);
+  }
+};
+
+// Whether a weak reference leads to what it was made for.
+struct ReferenceGuard {
+  Object reference;
+  bool leads;
+
+  bool holds() const { return (referent(reference.get()) != nullptr) == leads; }
+};
+
 // An attribute that is no item of the object's dictionary: a slot.
 struct SlotGuard {
   Object object, name;
@@ -260,30 +309,49 @@ struct SequenceGuard {
   }
 };
 
-// The elements of an array of another library.
-struct BufferGuard {
-  Object source;
-  Object bytes;  // as `tobytes` gave them: type and shape cannot change in place
+// A buffer that an object shows, until it is let go of; none, if it shows none now.
+class Shown {
+ public:
+  explicit Shown(PyObject* source) : is_there_(!PyObject_GetBuffer(source, &view_, PyBUF_FULL_RO)) {
+    if (!is_there_) PyErr_Clear();
+  }
+  ~Shown() {
+    if (is_there_) PyBuffer_Release(&view_);
+  }
+  Shown(const Shown&) = delete;
+  Shown& operator=(const Shown&) = delete;
 
-  bool holds() {
-    Py_buffer view;
-    if (PyObject_GetBuffer(source.get(), &view, PyBUF_FULL_RO)) {
-      PyErr_Clear();
-      return false;
-    }
-    const bool same = view.len == PyBytes_GET_SIZE(bytes.get()) && has_bytes(view);
-    PyBuffer_Release(&view);
-    return same;
+  explicit operator bool() const { return is_there_; }
+  std::string format() const { return view_.format ? view_.format : "B"; }
+  std::vector<Py_ssize_t> shape() const { return {view_.shape, view_.shape + view_.ndim}; }
+
+  // `bytes` as `tobytes` gives them.
+  bool has(PyObject* bytes) {
+    if (view_.len != PyBytes_GET_SIZE(bytes)) return false;
+    const char* const expected = PyBytes_AS_STRING(bytes);
+    const auto count = static_cast<size_t>(view_.len);
+    if (PyBuffer_IsContiguous(&view_, 'C')) return std::memcmp(view_.buf, expected, count) == 0;
+    std::vector<char> copy(count);
+    if (PyBuffer_ToContiguous(copy.data(), &view_, view_.len, 'C')) throw PythonError();
+    return std::memcmp(copy.data(), expected, count) == 0;
   }
 
  private:
-  bool has_bytes(Py_buffer& view) const {
-    const char* const expected = PyBytes_AS_STRING(bytes.get());
-    const auto count = static_cast<size_t>(view.len);
-    if (PyBuffer_IsContiguous(&view, 'C')) return std::memcmp(view.buf, expected, count) == 0;
-    std::vector<char> copy(count);
-    if (PyBuffer_ToContiguous(copy.data(), &view, view.len, 'C')) throw PythonError();
-    return std::memcmp(copy.data(), expected, count) == 0;
+  Py_buffer view_;
+  bool is_there_;
+};
+
+// The elements of an array of another library, with their type and its shape: NumPy's may be given
+// others in place.
+struct BufferGuard {
+  Object source;
+  Object bytes;  // as `tobytes` gave them
+  std::string format;
+  std::vector<Py_ssize_t> shape;
+
+  bool holds() {
+    Shown now(source.get());
+    return now && now.format() == format && now.shape() == shape && now.has(bytes.get());
   }
 };
 
@@ -300,8 +368,8 @@ struct ArrayGuard {
       return true;
     }
     wait_for(as_array(array.get()).storage->variable);
-    BufferGuard elements{Object::borrowed(array.get()), Object::borrowed(bytes.get())};
-    if (!elements.holds()) return false;
+    Shown elements(array.get());
+    if (!elements || !elements.has(bytes.get())) return false;
     see();
     return true;
   }
@@ -319,6 +387,9 @@ struct Watched {
   VersionedGuards<DictGuard> dicts;
   std::vector<TypeGuard> types;
   std::vector<CellGuard> cells;
+  std::vector<ClassGuard> classes;
+  std::vector<FunctionGuard> functions;
+  std::vector<ReferenceGuard> references;
   std::vector<SlotGuard> slots;
   std::vector<SequenceGuard> sequences;
   std::vector<BufferGuard> buffers;
@@ -328,8 +399,9 @@ struct Watched {
     const auto all = [](auto& guards) {
       return std::all_of(guards.begin(), guards.end(), [](auto& guard) { return guard.holds(); });
     };
-    return namespaces.hold() && all(types) && dicts.hold() && all(cells) && all(slots) &&
-           all(sequences) && all(buffers) && all(arrays);
+    return namespaces.hold() && all(types) && dicts.hold() && all(cells) && all(classes) &&
+           all(functions) && all(references) && all(slots) && all(sequences) && all(buffers) &&
+           all(arrays);
   }
 };
 
@@ -384,6 +456,29 @@ void add_cell(Watched& watched, PyObject* cell, PyObject* value) {
   watched.cells.push_back({Object::borrowed(cell), Expected(value)});
 }
 
+void add_class(Watched& watched, PyObject* object, PyObject* type) {
+  check_is(PyType_Check(type), "an object and its class");
+  watched.classes.push_back({Object::borrowed(object), Object::borrowed(type)});
+}
+
+void add_function(Watched& watched, PyObject* function, PyObject* parts) {
+  const bool are_three = PyTuple_CheckExact(parts) && PyTuple_GET_SIZE(parts) == 3;
+  check_is(PyFunction_Check(function) && are_three, "a function and three parts of it");
+  watched.functions.push_back({Object::borrowed(function), Object::borrowed(parts)});
+}
+
+void add_reference(Watched& watched, PyObject* reference, PyObject* leads) {
+  check_is(PyWeakref_CheckRef(reference), "a weak reference");
+  watched.references.push_back({Object::borrowed(reference), leads == Py_True});
+}
+
+void add_buffer(Watched& watched, PyObject* source, PyObject* bytes) {
+  const Shown now(source);
+  check_is(static_cast<bool>(now) && PyBytes_Check(bytes), "a buffer and its bytes");
+  watched.buffers.push_back(
+      {Object::borrowed(source), Object::borrowed(bytes), now.format(), now.shape()});
+}
+
 void add_sequence(Watched& watched, PyObject* sequence, PyObject* items) {
   const Object listed = checked(PySequence_Fast(items, "expected a sequence"));
   SequenceGuard made{Object::borrowed(sequence), {}};
@@ -403,13 +498,15 @@ void add(Watched& watched, PyObject* row) {
   check_is(first != nullptr, "something that was somehow");
   if (is == "namespace") return add_namespace(watched, place, first, second);
   if (is == "dict") return add_dict(watched, place, first);
+  if (is == "class") return add_class(watched, place, first);
+  if (is == "function") return add_function(watched, place, first);
+  if (is == "reference") return add_reference(watched, place, first);
   if (is == "slot") {
     watched.slots.push_back({Object::borrowed(place), Object::borrowed(first), Expected(second)});
   } else if (is == "sequence") {
     add_sequence(watched, place, first);
   } else if (is == "buffer") {
-    check_is(PyBytes_Check(first), "a buffer's bytes");
-    watched.buffers.push_back({Object::borrowed(place), Object::borrowed(first)});
+    add_buffer(watched, place, first);
   } else if (is == "array") {
     check_is(is_array(place) && PyBytes_Check(first), "an array and its bytes");
     watched.arrays.push_back({Object::borrowed(place), Object::borrowed(first)});
@@ -472,6 +569,15 @@ int traverse(PyObject* self, visitproc visit, void* arg) {
     Py_VISIT(guard.cell.get());
     Py_VISIT(guard.value.get());
   }
+  for (const ClassGuard& guard : watched->classes) {
+    Py_VISIT(guard.object.get());
+    Py_VISIT(guard.type.get());
+  }
+  for (const FunctionGuard& guard : watched->functions) {
+    Py_VISIT(guard.function.get());
+    Py_VISIT(guard.parts.get());
+  }
+  for (const ReferenceGuard& guard : watched->references) Py_VISIT(guard.reference.get());
   for (const SlotGuard& guard : watched->slots) {
     Py_VISIT(guard.object.get());
     Py_VISIT(guard.value.get());

@@ -6,8 +6,16 @@ import collections
 import contextvars
 import datetime
 import functools
+import io
+import json
+import logging
 import os
+import pathlib
+import queue
 import random
+import subprocess
+import sys
+import threading
 import time
 import types
 import warnings
@@ -222,19 +230,68 @@ ASKED = {
     "getenv": lambda x: x + len(os.getenv("PATH", "")),
     "environ": lambda x: x + len(os.environ["PATH"]),
     "get": lambda x: x + SETTING.get(),
+    "getcwd": lambda x: x + len(os.getcwd()),
+    "listdir": lambda x: x + len(os.listdir(".")),
+    "exists": lambda x: x + os.path.exists("."),
+    "is_dir": lambda x: x + pathlib.Path(".").is_dir(),
+    "open": lambda x: (open(__file__).close(), x)[1],
+    "readline": lambda x: x + len(FILE.readline()),
+    "getrecursionlimit": lambda x: x + sys.getrecursionlimit(),
+    "current_thread": lambda x: x + len(threading.current_thread().name),
+    "geterr": lambda x: x + len(numpy.geterr()),
 }
+# What they do is not done again either.
+DONE = {
+    "info": lambda x: (LOG.info("x"), x)[1],
+    "error": lambda x: (logging.error("x"), x)[1],  # noqa: LOG015
+    "write": lambda x: (FILE.write("x"), x)[1],
+    "dump": lambda x: (json.dump({}, FILE), x)[1],
+    "put": lambda x: (QUEUE.put(1), x)[1],
+    "warn": lambda x: (warnings.warn("told", stacklevel=1), x)[1],
+    "run": lambda x: (subprocess.run(["true"], check=False), x)[1],
+}
+FILE, QUEUE, LOG = io.StringIO("line\n" * 9), queue.SimpleQueue(), logging.getLogger("tests")
+_TOLD = "asks for|asks the|gives a|is asked|looks at|reads a|opens a"
 
 
 @pytest.mark.parametrize("name", ASKED)
 def test_it_is_told_that_it_is_asked_once(name):
-    with pytest.warns(CaptureWarning, match=f"{name} (asks for|gives a|is asked)") as told:
+    with pytest.warns(CaptureWarning, match=f"{name} ({_TOLD})") as told:
         heterosis.hybridize(ASKED[name])(np.ones(1))
     assert {warning.filename for warning in told} == {__file__}
+
+
+@pytest.mark.filterwarnings("ignore:told")
+@pytest.mark.parametrize("name", DONE)
+def test_it_is_told_that_it_is_done_once(name):
+    done = "logs|writes|looks|hands|warns|asks"
+    with pytest.warns(CaptureWarning, match=f"{name} ({done}).*not at later calls"):
+        heterosis.hybridize(DONE[name])(np.ones(1))
+
+
+def test_what_arrays_decide_between_is_told_of_in_both_branches():
+    @heterosis.hybridize
+    def function(x):
+        if x.sum() > 0:
+            LOG.info("positive")
+        else:
+            FILE.write("negative")
+        return x
+
+    with pytest.warns(CaptureWarning) as told:
+        function(np.ones(1))
+    assert [str(one.message).partition(" while")[0] for one in told] == [
+        "info logs",
+        "write writes to a file",
+    ]
 
 
 def test_what_asks_for_nothing_is_not_told_of():
     def function(x):
         time.sleep(0)
+        text = io.StringIO()
+        text.write("2")
+        assert text.getvalue() == "2" and str(pathlib.Path("a") / "b") and os.fspath("a")
         return x * len(os.path.join("a", "b")) + np.random.uniform(size=1)
 
     with warnings.catch_warnings():

@@ -3,6 +3,7 @@ by row. A row of a table that has no calls here fails, and so do calls without a
 
 from __future__ import annotations
 
+import functools
 import json
 import math
 from collections.abc import Callable, Sequence
@@ -147,10 +148,42 @@ def changed_outside() -> None:
     _changed(lambda x: x * len(OUTSIDE["names"]), lambda: OUTSIDE["names"].append("b"), 2)
 
 
+class Other(Owner):
+    scale = 5.0
+
+
+def changed_in_place() -> None:
+    """Classes, code, defaults and gradients."""
+    owner, variable = Owner(), ones(3)
+
+    def called(factor: float = 2.0) -> float:
+        return factor
+
+    _changed(lambda x: x * owner.scale, lambda: setattr(owner, "__class__", Other), 2)
+    _changed(lambda x: x * called(), lambda: setattr(called, "__defaults__", (3.0,)), 2)
+    _changed(
+        lambda x: x * called(), lambda: setattr(called, "__code__", (lambda factor: 7).__code__), 2
+    )
+    _changed(lambda x: x if variable.grad is None else x * 2, variable.attach_grad, 2)
+
+
 def changed_elements() -> None:
     """The elements of a NumPy array."""
-    elements = numpy.ones(3, "float32")
-    _changed(lambda x: x * np.array(elements), lambda: elements.fill(4), 2)
+    elements = numpy.ones(4, "float32")
+    _changed(lambda x: x * float(elements.sum()), lambda: elements.fill(4), 2)
+    _changed(lambda x: x * elements.shape[0], lambda: setattr(elements, "shape", (2, 2)), 2)
+    _changed(lambda x: x * float(elements.sum()), lambda: setattr(elements, "dtype", "int32"), 2)
+
+
+def forgotten() -> None:
+    """What nothing tells of."""
+    numbers = iter((2.0, 3.0))
+    remembered = functools.lru_cache(lambda: next(numbers))
+    remembered()
+    run = heterosis.hybridize(lambda x: x * remembered())
+    assert run(ones(1)).item() == 2
+    remembered.cache_clear()
+    assert remembered() == 3 and run(ones(1)).item() == 2 and run.captures == 1
 
 
 def changed_parameters() -> None:
@@ -175,9 +208,13 @@ CHANGED = {
     "which arrays among the arguments share memory": changed_sharing,
     "a number, a text or an object that the function reads from outside, an attribute, an item":
         changed_outside,
-    "the elements of a NumPy array from outside": changed_elements,
+    "the class of an object, the code and the defaults of a function, the gradient that an array "
+    "from outside has": changed_in_place,
+    "the elements of a NumPy array from outside, their type and shape": changed_elements,
     "the elements of an array of ours, of a parameter": changed_parameters,
     "the number of threads": changed_threads,
+    "what `functools.lru_cache` has forgotten; which classes an abstract one has registered":
+        forgotten,
 }  # fmt: skip
 
 

@@ -105,8 +105,7 @@ def attach_grad(self: Any, grad_req: str = "write", stype: str | None = None) ->
 
 def grad_of(self: Any) -> Any:
     """The gradient that `backward` has left; None for an array that is no variable."""
-    source = self._autograd
-    return source.grad if isinstance(source, Leaf) else None
+    return tape.gradient_of(self)
 
 
 def turn_of(variable: Any) -> int:

@@ -83,7 +83,7 @@ class Leaf:
             now = _astype(now, self.grad._dtype_name)
         version = self.grad._version
         _assign(condition.chosen(now, self.grad), out=self.grad)
-        _, _, note_written = _capture
+        _, _, note_written, _ = _capture
         note_written(self.grad, version, condition)
 
 
@@ -511,11 +511,13 @@ def set_capture(
     check_marked: Callable[[Any], None],
     need_tape: Callable[[], None],
     note_written: Callable[[Any, int, Condition], None],
+    note_asked: Callable[[Any], None],
 ) -> None:
     """`check_marked(array)` raises if the program that is being captured cannot have the array as a
     variable; `need_tape()` says that it asks for gradients; `note_written(array, version,
-    condition)` that an array, which had this version, is written to where a condition holds."""
-    _capture[:] = check_marked, need_tape, note_written
+    condition)` that an array, which had this version, is written to where a condition holds;
+    `note_asked(array)` that it asks for the array's gradient."""
+    _capture[:] = check_marked, need_tape, note_written, note_asked
 
 
 def mark(variable: Any, gradient: Any, request: str) -> None:
@@ -525,6 +527,15 @@ def mark(variable: Any, gradient: Any, request: str) -> None:
         check_marked(variable)
     variable._autograd = None if request == "null" else Leaf(gradient, request)
     variable._has_variable = request != "null"
+
+
+def gradient_of(array: Any) -> Any:
+    """Where the gradient of an array goes; None if it is no variable."""
+    if modes.is_capturing():
+        *_, note_asked = _capture
+        note_asked(array)
+    source = array._autograd
+    return source.grad if isinstance(source, Leaf) else None
 
 
 def check_write(out: Any) -> None:
@@ -627,7 +638,7 @@ class _Sweep:
 def seeds_for(heads: Sequence[Any], given: Sequence[Any] | None) -> list[Any]:
     """What the heads receive: ones, unless given."""
     if modes.is_capturing():
-        _, need_tape, _ = _capture
+        _, need_tape, *_ = _capture
         need_tape()
     if given is None:
         given = [None] * len(heads)

@@ -304,7 +304,8 @@ def expression(frame: FrameType, lasti: int = -1, line: int = 0) -> str:
     found = [line.encode() for line in lines[first - 1 : last]]
     found[-1] = found[-1][:end]
     found[0] = found[0][start:]
-    return b"".join(found).decode(errors="replace").strip()
+    # Of a call that has been put in place of what the user wrote, Python takes the place for empty.
+    return b"".join(found).decode(errors="replace").strip() or lines[first - 1].strip()
 
 
 def without_inner_frames(error: BaseException) -> None:

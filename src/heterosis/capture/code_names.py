@@ -39,6 +39,8 @@ _SETTING = frozenset({"STORE_GLOBAL", "DELETE_GLOBAL", "STORE_ATTR", "DELETE_ATT
 _BY_NAME = frozenset(
     {"getattr", "hasattr", "vars", "globals", "attrgetter", "methodcaller", "__dict__"}
 )
+_LISTING = frozenset({"vars", "dir", "__dict__"})  # all attributes that there are
+_OF_MODULES = frozenset({"modules", "import_module"})  # whose names are texts in the code
 
 
 @dataclass(frozen=True)
@@ -51,6 +53,7 @@ class Names:
     filled: frozenset[str] = frozenset()  # of all these, what is filled but never looked into
     modules: frozenset[str] = frozenset()  # imported inside
     computes: bool = False  # names of attributes
+    lists: bool = False  # the attributes that an object has
     decides: bool = False  # by the truth of a value, or in how often a loop turns
     changes: bool = False  # variables, attributes or containers that may be from outside
 
@@ -63,6 +66,7 @@ class Names:
             (self.filled | other.filled) - read,
             self.modules | other.modules,
             self.computes or other.computes,
+            self.lists or other.lists,
             self.decides or other.decides,
             self.changes or other.changes,
         )
@@ -87,19 +91,23 @@ def names_in(code: CodeType) -> Names:
         found[kind].add(step.argval)
         if not _is_filled(steps[i : i + 3]):
             read.add(step.argval)
-    computes = any(name in _BY_NAME for kind in found.values() for name in kind)
+    everything = found["variables"] | found["cells"] | found["attributes"]
+    if everything & _OF_MODULES:
+        modules.update(_texts(code.co_consts))
+    computes, lists = bool(everything & _BY_NAME), bool(everything & _LISTING)
     if computes:
         texts = {text for text in _texts(code.co_consts) if text.isidentifier()}
         found["attributes"] |= texts
         read |= texts
         if "globals" in found["variables"]:
             found["variables"] |= texts
-    everything = found["variables"] | found["cells"] | found["attributes"]
+        everything |= texts
     names = Names(
         **{kind: frozenset(of_kind) for kind, of_kind in found.items()},
         filled=frozenset(everything - read),
         modules=frozenset(modules),
         computes=computes,
+        lists=lists,
         decides=_decides(steps),
         changes=bool((found["variables"] | found["attributes"]) & _CHANGERS)
         or _changes(steps, code),

@@ -10,9 +10,11 @@ change, as an eager call would.
 from __future__ import annotations
 
 import reprlib
+from collections import OrderedDict
 from collections.abc import Hashable, Iterable, Iterator
-from types import CellType
+from types import CellType, FunctionType
 from typing import Any
+from weakref import ReferenceType
 
 import numpy
 
@@ -44,6 +46,15 @@ class Guards:
                 self._note(place)
         for name, cell in reach.cells:
             self._rows[CellType, id(cell)] = (name, ("cell", cell, *_contents(cell)))
+        for path, function in reach.functions:
+            parts = (function.__code__, function.__defaults__, function.__kwdefaults__)
+            self._rows[FunctionType, id(function)] = (path, ("function", function, parts))
+        for path, value in reach.classes:
+            row = ("class", _weakly(value), type(value))
+            self._rows[type, id(value)] = (f"the class of {path}", row)
+        for path, reference in reach.references:
+            leads = reference() is not None
+            self._rows[ReferenceType, id(reference)] = (path, ("reference", reference, leads))
         for slot in reach.slots.values():
             row = ("slot", slot.place, slot.name, *_in_slot(slot.place, slot.name))
             self._rows[slot.name, id(slot.place)] = (slot.path, row)
@@ -52,11 +63,21 @@ class Guards:
     def _note(self, place: Namespace | Contents) -> None:
         if isinstance(place, Contents):
             row = _contents_row(place.place)
+            if isinstance(place.place, OrderedDict):  # whose order is no part of the dictionary
+                order = ("sequence", place.place, list(place.place))
+                self._rows[OrderedDict, id(place.place)] = (place.path, order)
+            if row[0] == "buffer" and row[1] is not place.place:  # a view, which keeps its shape
+                self._note_kind(place.path, place.place)
         else:
             pairs = [(name, *place.look_up(name)) for name in place.found]
             names = frozenset() if place.is_global else self._names
             row = ("namespace", place.place, pairs, names)
         self._rows[type(place), place.is_ours, id(place.place)] = (place.path, row)
+
+    def _note_kind(self, path: str, array: Any) -> None:
+        for name in ("shape", "dtype"):
+            row = ("slot", array, name, getattr(array, name))
+            self._rows[name, id(array)] = (f"{path}.{name}", row)
 
     # -- while the function is captured -----------------------------------------------------------
 
@@ -128,6 +149,14 @@ def _contents(cell: CellType) -> list[Any]:
         return []
 
 
+def _weakly(value: Any) -> Any:
+    """A weak reference to an object; itself, if it takes none."""
+    try:
+        return ReferenceType(value)
+    except TypeError:
+        return value
+
+
 def _in_slot(place: Any, name: str) -> list[Any]:
     """What an attribute is, if it has been set."""
     found = getattr(place, name, _MISSING)
@@ -136,7 +165,7 @@ def _in_slot(place: Any, name: str) -> list[Any]:
 
 def _contents_row(place: Any) -> Row:
     if isinstance(place, dict):
-        return ("dict", place, list(place.items()))
+        return ("dict", place, list(dict.items(place)))  # in the order of the dictionary itself
     if isinstance(place, list) or not isinstance(place, BUFFERS):
         return ("sequence", place, list(place))
     exported = _exportable(place)
@@ -173,7 +202,7 @@ def _changes(path: str, row: Row) -> Iterator[str]:
         for i, (before, after) in enumerate(zip(was[0], place, strict=True)):
             yield from _change(f"{path}[{i}]", [before], [after])
     elif not _core.Guards([row]).holds():
-        yield path if kind == "array" else f"{path} (its elements)"
+        yield f"{path} (its elements)" if kind in ("sequence", "buffer") else path
 
 
 def _change(path: str, before: Iterable[Any], now: Iterable[Any]) -> Iterator[str]:

@@ -28,6 +28,7 @@ def install() -> None:
         _of_active(Trace.check_marked),
         _of_active(Trace.need_tape),
         _of_active(Trace.note_written),
+        _of_active(Trace.note_asked),
     )
     _core.set_hook("capture_call", _of_active(Trace.call))
     _core.set_hook("capture_made", _of_active(Trace.made))

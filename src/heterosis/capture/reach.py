@@ -13,6 +13,7 @@ import array
 import functools
 import gc
 import sys
+import weakref
 from collections import defaultdict, deque
 from collections.abc import Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
@@ -38,6 +39,9 @@ _LISTS = (list, deque, set)
 _IN_PYTHON = frozenset({"collections", "weakref", "_weakrefset"})
 _KEEPS_RESULTS = type(functools.lru_cache(lambda: None))
 _CONTAINERS = (dict, *_LISTS)
+_PLAIN = frozenset({("types", "SimpleNamespace"), ("argparse", "Namespace")})
+# What a function says of itself.
+_TOLD = frozenset({"__name__", "__qualname__", "__doc__", "__module__", "__annotations__"})
 # Layers of ours are like users' code: what they are made of can be changed from outside.
 _LAYERS = tuple(f"heterosis.gluon.{room}" for room in ("nn", "rnn", "loss", "contrib", "model_zoo"))
 # Special methods that nothing calls which a program could depend on, once there is an instance.
@@ -104,11 +108,15 @@ class Reach:
         self.namespaces: list[Namespace] = []
         self.contents: list[Contents] = []
         self.cells: list[tuple[str, CellType]] = []
+        self.functions: list[tuple[str, FunctionType]] = []
+        self.references: list[tuple[str, weakref.ref[Any]]] = []
+        self.classes: list[tuple[str, Any]] = []  # objects that may be given another one
         self.slots: dict[tuple[int, str], Slot] = {}
         self.attributes: set[str] = set()  # names that are read of any object
         self._names: list[str] = []  # the same, in the order in which they were come upon
         self._filled: set[str] = set()  # those of them that are not looked into so far
         self._computes = False  # whether code on the way computes names of attributes
+        self._lists = False  # whether code on the way lists all attributes that there are
         self.decides = False  # whether values may decide what users' code on the way does
         self._slotted: list[tuple[str, Any, set[str]]] = []
         self._ours: set[str] = set()  # attributes that the machinery of capture reads, and changes
@@ -153,6 +161,8 @@ class Reach:
             names = namespace.among(fresh) if fresh else set()
             if self._computes and namespace.is_open:
                 names |= namespace.public() - namespace.found.keys()
+            if self._lists and namespace.is_open:
+                self._add(namespace.path, namespace.place)
             for name in names:
                 self._bind(namespace, name, self._filled)
         for path, place, names in self._slotted:
@@ -207,6 +217,9 @@ class Reach:
             self._visit_class(path, value)
         elif isinstance(value, BUFFERS):
             self._visit_buffer(path, value)
+        elif isinstance(value, weakref.ref):
+            self.references.append((path, value))
+            self._add(path, value())
         else:
             self._visit_instance(path, value)
 
@@ -233,14 +246,19 @@ class Reach:
                 self._bind(variables, name, names.filled)
         self._add_attributes(names.attributes, names.filled)
         self._computes |= names.computes
+        self._lists |= names.lists
         if self.users.is_function(function):
             asks = not _ASKING.isdisjoint(names.variables)
             self.decides |= names.decides or names.computes or asks
             self.decides |= names.changes  # which is reported
         for name in names.modules:
             self._add(name, sys.modules.get(name))
-        for value in (*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values()):
+        self.functions.append((path, function))
+        self._slotted.append((path, function, set(_TOLD)))
+        for value in function.__defaults__ or ():
             self._add(path, value)
+        if function.__kwdefaults__:
+            self._add(path, function.__kwdefaults__)
         if function.__dict__:
             self._add_namespace(path, function.__dict__)
 
@@ -299,7 +317,7 @@ class Reach:
         read = getattr(kind, "_read_by_capture", None)
         if kind.__module__.startswith("heterosis.") and read is None:
             return  # it says itself what programs depend on
-        is_users = self.users.is_module(kind.__module__)
+        is_users = self.users.is_module(kind.__module__) or _is_plain(kind)
         is_ours = not is_users or kind.__module__.startswith("heterosis.")
         if read is not None:
             self._ours |= read
@@ -307,6 +325,7 @@ class Reach:
         if isinstance(own, dict):
             self._add_namespace(path, own, is_ours=is_ours, is_open=not is_ours)
         if read is not None or is_users:
+            self.classes.append((path, value))
             self._add_namespace(path, kind, is_ours=is_ours)
             self._add_methods(path, kind, _UNUSED)
             slots = {name for scope in kind.__mro__ for name in _slots(scope)}
@@ -335,7 +354,7 @@ class Reach:
 
 
 # Functions of Python's that a capture replaces.
-_ASKING = frozenset(("print", "max", "min", "any", "all", "type"))
+_ASKING = frozenset(("print", "max", "min", "any", "all", "type", "open"))
 
 
 class Users:
@@ -378,6 +397,11 @@ def _module(value: Any) -> str:
 
 def _name_of(value: Any, path: str) -> str:
     return path.rpartition(".")[0] or type(value).__name__
+
+
+def _is_plain(kind: type) -> bool:
+    """Whether a class of Python's has nothing but the attributes that users give an instance."""
+    return (kind.__module__, kind.__name__) in _PLAIN
 
 
 def _is_special(name: str) -> bool:

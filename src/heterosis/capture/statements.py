@@ -231,7 +231,7 @@ class Flow:
         """What is called in place of a function, so that its statements are captured too."""
         if any(function is one for one in _GOING):
             return functools.partial(self._going, function)
-        if told := asked(function):
+        if told := asked(function, active().guards.is_outside):
             active().outermost.once.note(told[0], cure=told[1])
         instead = replaced(function, self) or function
         if any(function is maker for maker in _MAKERS):

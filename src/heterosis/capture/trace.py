@@ -660,6 +660,18 @@ class Trace:
                 "variable anew in every run. Call attach_grad() on it before, outside."
             )
 
+    def note_asked(self, array: Any) -> None:
+        """Let the program depend on which gradient an array from outside has. That of an argument
+        is another one at each call."""
+        if not self.computes(array):
+            self.guards.depend_on_place(array, self.place_before(array))
+        elif isinstance(self.cell(array).source, Argument) and tape.source_of(array) is None:
+            raise CaptureError(
+                "The gradient of an argument is asked for, which is no argument of the hybridized "
+                "function itself. Hand it in, as f(x, x.grad); or use a variable that is no "
+                "argument."
+            )
+
     def check_reached(self, name: str, operands: Sequence[Any]) -> None:
         """Raise where operations are recorded inside, and a gradient should go outside."""
         arrays = (operand for operand in operands if isinstance(operand, ndarray))
