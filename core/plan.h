@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -46,6 +47,7 @@ struct Plan : Counted {
   std::string operation;
   uint64_t serial = 0;                // no other plan of the process ever has it
   hx_function function = nullptr;     // null if every result is a view
+  std::shared_ptr<const void> code;   // what the function is in: it lives as long as a plan runs it
   const hx_runtime* runtime = nullptr;  // with the number of threads that the plan reckons with
   std::vector<int64_t> integers;
   int64_t workspace = 0;              // bytes

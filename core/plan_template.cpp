@@ -69,6 +69,7 @@ Ref<const Plan> PlanTemplate::at(const int64_t* slots) const {
   plan->operation = operation;
   plan->serial = next_serial();
   plan->function = function;
+  plan->code = code;
   plan->runtime = runtime();
   plan->integers.reserve(integers.size());
   for (const Word& word : integers) plan->integers.push_back(word.at(slots));

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -32,6 +33,7 @@ struct FailureTemplate {
 struct PlanTemplate : Counted {
   std::string operation;
   hx_function function = nullptr;
+  std::shared_ptr<const void> code;  // as a plan has it
   std::vector<Word> integers;
   Word workspace{1};
   Word nanoseconds{1};  // the bits of a double

@@ -5,26 +5,36 @@
 #include <nanobind/stl/vector.h>
 
 #include <cstdint>
+#include <memory>
 
 #include "../cpu.h"
 #include "../object_loader.h"
+#include "function_handle.h"
 
 namespace nb = nanobind;
 
 namespace heterosis {
 namespace {
 
-LoadedObject load_object(const nb::bytes& file) {
-  return LoadedObject::load({static_cast<const std::byte*>(file.data()), file.size()});
+using python::FunctionHandle;
+using python::ObjectHandle;
+
+ObjectHandle load_object(const nb::bytes& file) {
+  return {std::make_shared<const LoadedObject>(
+      LoadedObject::load({static_cast<const std::byte*>(file.data()), file.size()}))};
 }
 
-std::uintptr_t address(const LoadedObject& object, std::string_view name) {
-  return reinterpret_cast<std::uintptr_t>(object.address(name));
+std::uintptr_t address(const ObjectHandle& self, std::string_view name) {
+  return reinterpret_cast<std::uintptr_t>(self.object->address(name));
 }
 
-std::vector<nb::object> symbols(const LoadedObject& object) {
+FunctionHandle function(const ObjectHandle& self, std::string_view name) {
+  return {self.object, reinterpret_cast<hx_function>(self.object->address(name))};
+}
+
+std::vector<nb::object> symbols(const ObjectHandle& self) {
   std::vector<nb::object> found;
-  for (const LoadedObject::Symbol& symbol : object.symbols()) {
+  for (const LoadedObject::Symbol& symbol : self.object->symbols()) {
     const auto address = reinterpret_cast<std::uintptr_t>(symbol.address);
     found.push_back(nb::make_tuple(symbol.name, address, symbol.size));
   }
@@ -43,12 +53,19 @@ std::vector<nb::object> relocation_types(std::uint16_t machine) {
 
 void bind_loader(nb::module_& m) {
   nb::exception<LoadError>(m, "LoadError", PyExc_RuntimeError);
-  nb::class_<LoadedObject>(m, "LoadedObject",
+  nb::class_<FunctionHandle>(m, "Function", "Machine code that plans call, and keep.")
+      .def_prop_ro("address", [](const FunctionHandle& self) {
+        return reinterpret_cast<std::uintptr_t>(self.function);
+      });
+  nb::class_<ObjectHandle>(m, "LoadedObject",
                            "Machine code in memory; its addresses are valid while it lives.")
       .def("address", &address, nb::arg("name"), "The address of an external symbol it defines.")
       .def_prop_ro("symbols", &symbols,
                    "(name, address, bytes) of its external symbols and its internal functions.")
-      .def_prop_ro("size", &LoadedObject::size, "Bytes of memory it holds, in whole pages.");
+      .def("function", &function, nb::arg("name"), "The function that `name` is, for plans.")
+      .def_prop_ro("is_used", &ObjectHandle::is_used, "Whether a function of it is held.")
+      .def_prop_ro("size", [](const ObjectHandle& self) { return self.object->size(); },
+                   "Bytes of memory it holds, in whole pages.");
   m.def("load_object", &load_object, nb::arg("file"),
         "Put a relocatable ELF object for this processor into executable memory.");
   m.def(

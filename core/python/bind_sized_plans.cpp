@@ -11,6 +11,7 @@
 #include <tuple>
 #include <vector>
 
+#include "function_handle.h"
 #include "kinds.h"
 #include "plan_handle.h"
 #include "sized_plans.h"
@@ -25,7 +26,7 @@ using Words = std::vector<int64_t>;
 using ResultRow = std::tuple<std::string, Words, int, Words, int64_t>;
 using FailureRow = std::tuple<std::string, std::vector<std::string>, Words>;
 // The fields of `make_plan`, with words in place of numbers.
-using TemplateRow = std::tuple<std::string, uintptr_t, Words, int64_t, int64_t, bool,
+using TemplateRow = std::tuple<std::string, nb::object, Words, int64_t, int64_t, bool,
                                std::vector<ResultRow>, std::vector<FailureRow>, bool,
                                std::vector<int>>;
 
@@ -37,7 +38,11 @@ Ref<const PlanTemplate> to_template(nb::handle given, size_t slots) {
   auto* const made = new PlanTemplate;
   const Ref<const PlanTemplate> owned(made);
   made->operation = operation;
-  made->function = reinterpret_cast<hx_function>(function);
+  if (!function.is_none()) {
+    const auto& code = nb::cast<const FunctionHandle&>(function);
+    made->function = code.function;
+    made->code = code.object;
+  }
   made->integers = to_words(integers);
   made->workspace = Word(workspace);
   made->nanoseconds = Word(nanoseconds);

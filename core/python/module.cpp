@@ -17,6 +17,7 @@
 #include "array_type.h"
 #include "checked_type.h"
 #include "front_lock.h"
+#include "function_handle.h"
 #include "guards_type.h"
 #include "kinds.h"
 #include "lane_call.h"
@@ -77,7 +78,7 @@ std::vector<ResultPlan> result_plans(nb::list results) {
 }
 
 // results: as above; failures: (error class, message).
-PlanHandle make_plan(std::string operation, uintptr_t function, std::vector<int64_t> integers,
+PlanHandle make_plan(std::string operation, const FunctionHandle* function, std::vector<int64_t> integers,
                      int64_t workspace, double nanoseconds, bool elementwise, nb::list results,
                      std::vector<std::tuple<std::string, std::string>> failures, bool in_place,
                      std::vector<int> over) {
@@ -85,7 +86,10 @@ PlanHandle make_plan(std::string operation, uintptr_t function, std::vector<int6
   plan->serial = next_serial();
   const Ref<const Plan> owned(plan);
   plan->operation = std::move(operation);
-  plan->function = reinterpret_cast<hx_function>(function);
+  if (function) {
+    plan->function = function->function;
+    plan->code = function->object;
+  }
   plan->runtime = runtime();
   plan->integers = std::move(integers);
   plan->workspace = workspace;
@@ -282,7 +286,8 @@ NB_MODULE(_core, m) {
     return 0;
   });
   nb::class_<PlanHandle>(m, "Plan");
-  m.def("make_plan", make_plan);
+  m.def("make_plan", make_plan, nb::arg(), nb::arg().none(), nb::arg(), nb::arg(), nb::arg(),
+        nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg());
   m.def("make_remote_plan", [](std::string operation, nb::handle function, std::vector<bool> reals,
                                nb::list results) {
     return make_remote_plan(std::move(operation), function.ptr(), std::move(reals),

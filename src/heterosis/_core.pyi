@@ -213,7 +213,7 @@ _Result: TypeAlias = tuple[str, Sequence[int], int, Sequence[int], int]
 
 def make_plan(
     operation: str,
-    function: int,
+    function: Function | None,
     integers: Sequence[int],
     workspace: int,
     nanoseconds: float,
@@ -224,7 +224,7 @@ def make_plan(
     over: Sequence[int],
     /,
 ) -> Plan:
-    """A plan that calls the machine code at address `function`.
+    """A plan that calls `function`, and keeps its machine code; None where nothing is to be run.
 
     A result is (dtype, shape, operand it is a view of or -1, strides, offset); a failure is
     (error class, message) for the codes 1, 2, ... in the low 16 bits of what the function returns.
@@ -522,11 +522,22 @@ def restore_random_state(seed: int, drawn: int) -> None: ...
 class LoadError(RuntimeError):
     """An object file that cannot be loaded."""
 
+class Function:
+    """Machine code that plans call: it stays as long as this, or one of them, does."""
+
+    @property
+    def address(self) -> int: ...
+
 class LoadedObject:
     """Machine code in memory; its addresses are valid while it lives."""
 
     def address(self, name: str) -> int:
         """The address of an external symbol it defines."""
+    def function(self, name: str) -> Function:
+        """The function that an external symbol is, for plans: it keeps the code."""
+    @property
+    def is_used(self) -> bool:
+        """Whether a function of it is held, by a plan or here: it may be called."""
     @property
     def symbols(self) -> list[tuple[str, int, int]]:
         """(name, address, bytes) of its external symbols and its internal functions."""

@@ -14,6 +14,7 @@ from heterosis import np, npx
 from heterosis.backends.native.codegen.kernel import Machine
 from heterosis.backends.native.codegen.target import AVX2, FALLBACK
 from heterosis.backends.native.compile import object_cache, plans, sized, stored, whole
+from heterosis.backends.native.compile.kept import KeptObjects
 from heterosis.backends.native.compile.stored import identity
 from heterosis.gluon import nn
 from heterosis.ir.primitives.elementwise import ADD
@@ -28,7 +29,6 @@ from tests.ir.made_up import made_up
 from tests.processes import run_python
 
 MACHINE = Machine(AVX2, 1)
-_alive = []  # plans hold addresses of a cache's objects
 
 
 @pytest.fixture
@@ -38,9 +38,8 @@ def restart(tmp_path, monkeypatch):
 
     def begin() -> object_cache.ObjectCache:
         cache = object_cache.ObjectCache(str(tmp_path))
-        _alive.append(cache)
         monkeypatch.setattr(object_cache, "default_cache", lambda: cache)
-        monkeypatch.setattr(plans, "_loaded", {})
+        monkeypatch.setattr(plans, "_loaded", KeptObjects())
         return cache
 
     begin()

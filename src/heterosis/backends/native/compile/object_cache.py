@@ -27,6 +27,7 @@ from heterosis import _core
 from heterosis.backends.native.codegen.target import Target
 from heterosis.backends.native.compile import shipped
 from heterosis.backends.native.compile.compiler import compile_object, host_target
+from heterosis.backends.native.compile.kept import KeptObjects
 from heterosis.runtime import forks
 
 try:  # hashlib's own function, without the 4 ms in which hashlib loads OpenSSL
@@ -62,8 +63,8 @@ class Counters:
 class ObjectCache:
     """Loaded objects over a directory of object files; over nothing if `directory` is None.
 
-    What is not there may be in an `archive`, which is only read. Loaded objects stay for the life
-    of the cache: their addresses may be anywhere.
+    What is not there may be in an `archive`, which is only read. Loaded objects stay as long as a
+    plan runs them: plans keep their code.
     """
 
     def __init__(
@@ -74,8 +75,8 @@ class ObjectCache:
     ):
         self.directory, self.limit, self.archive = directory, limit, archive
         self.counters = Counters()
-        self._loaded: dict[tuple[str, Target], LoadedObject] = {}
-        self._found: dict[bytes, LoadedObject] = {}  # the same, by their entries on disk
+        self._loaded = KeptObjects[tuple[str, Target]]()
+        self._found = KeptObjects[bytes]()  # the same, by their entries on disk
         # Also of processes that write little, one after the other, some one will look.
         self._until_trim = limit * _BETWEEN_TRIMS * os.urandom(1)[0] / 255
         self._warned = False
@@ -95,7 +96,8 @@ class ObjectCache:
             if found := self._loaded.get(key):  # another thread was first
                 self.counters.memory_hits += 1
                 return found
-            self._loaded[key] = made = self._load_missing(*key, produce)
+            made = self._load_missing(*key, produce)
+            self._loaded.add(key, made)
             return made
 
     def _load_missing(
@@ -109,15 +111,17 @@ class ObjectCache:
         if key is None:
             return None
         with _lock:
-            if key not in self._found:
+            found = self._found.get(key)
+            if found is None:
                 start = time.perf_counter()
                 payload = self.read(key) or self._read_archive(key)
                 if payload is None:
                     return None
-                self._found[key] = _loaded(payload)
+                found = _loaded(payload)
+                self._found.add(key, found)
                 self.counters.disk_hits += 1
                 self.counters.disk_seconds += time.perf_counter() - start
-            return self._found[key]
+            return found
 
     def _compiled(
         self, key: bytes | None, target: Target, produce: Callable[[], str]
@@ -128,7 +132,7 @@ class ObjectCache:
         self.counters.compiles += 1
         self.counters.compile_seconds += time.perf_counter() - start
         if key is not None:
-            self._found[key] = made
+            self._found.add(key, made)
             self.write(key, payload)
         return made
 

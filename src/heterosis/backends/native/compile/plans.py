@@ -10,6 +10,7 @@ from heterosis import _core
 from heterosis.backends.native.codegen.kernel import Machine, Schedule
 from heterosis.backends.native.codegen.target import Target
 from heterosis.backends.native.compile.compiler import host_target
+from heterosis.backends.native.compile.kept import KeptObjects
 from heterosis.backends.room import check_room_for
 from heterosis.ir.program import Program, Value
 from heterosis.ir.strided import row_major
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from heterosis.backends.native.codegen.emit.function import FunctionCode
     from heterosis.backends.native.codegen.emit.program import ProgramCode
 
-_loaded: dict[tuple[Any, ...], Any] = {}  # plans hold plain addresses: what they point into stays
+_loaded = KeptObjects[tuple[Any, ...]]()
 
 
 class PlanFacts(NamedTuple):
@@ -36,11 +37,11 @@ class PlanFacts(NamedTuple):
     in_place: bool
     over: Sequence[int]  # which array may become each result where that stands, or -1
 
-    def plan(self, address: int) -> _core.Plan:
-        """The plan whose code begins at `address`; 0 if there is nothing to run."""
+    def plan(self, function: _core.Function | None) -> _core.Plan:
+        """The plan that calls `function`; None if there is nothing to run."""
         return _core.make_plan(
             self.name,
-            address,
+            function,
             self.integers,
             self.workspace,
             self.nanoseconds,
@@ -88,20 +89,21 @@ def check_room(facts: PlanFacts) -> None:
     check_room_for(facts.name, new)
 
 
-def address(code: FunctionCode | ProgramCode) -> int:
-    """Where the machine code of `code` is, compiled or loaded if this is its first use; 0 if there
-    is nothing to run."""
+def machine_code(code: FunctionCode | ProgramCode) -> _core.Function | None:
+    """The machine code of `code`, compiled or loaded if this is its first use; None if there is
+    nothing to run."""
     from heterosis.backends.native.codegen.emit.abi import ENTRY
     from heterosis.backends.native.compile import object_cache
 
     if not code.parts:
-        return 0
+        return None
     target = machine().target
     key = (code.parts, target)
-    if key not in _loaded:
-        _loaded[key] = object_cache.load(code.key, lambda: code.emit(target), target)
-    found: int = _loaded[key].address(ENTRY)
-    return found
+    found = _loaded.get(key)
+    if found is None:
+        found = object_cache.load(code.key, lambda: code.emit(target), target)
+        _loaded.add(key, found)
+    return found.function(ENTRY)
 
 
 @cache

@@ -9,7 +9,7 @@ from heterosis import _core
 from heterosis.backends.native.codegen.emit.function import FunctionCode, function_for_any_size
 from heterosis.backends.native.codegen.kernel import Machine, Schedule
 from heterosis.backends.native.codegen.nest import Buffer, Load, Nest, Operand
-from heterosis.backends.native.compile.plans import address, check_room, machine, plan_facts
+from heterosis.backends.native.compile.plans import check_room, machine, machine_code, plan_facts
 from heterosis.backends.native.schedule.materialize import compared_sums
 from heterosis.backends.native.schedule.schedule import schedule
 from heterosis.ir.program import NUMBER, Program
@@ -38,7 +38,7 @@ def compile_single(
     facts = plan_facts(program, planned, code, in_place=in_place, elementwise=elementwise)
     if targets is None:
         check_room(facts)
-    return facts.plan(address(code))
+    return facts.plan(machine_code(code))
 
 
 def code_for(

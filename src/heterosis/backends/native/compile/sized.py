@@ -22,8 +22,8 @@ from heterosis.backends.native.compile import object_cache, stored
 from heterosis.backends.native.compile.plans import (
     PlanFacts,
     Taken,
-    address,
     machine,
+    machine_code,
     plan_facts,
 )
 from heterosis.backends.native.compile.whole import Part, parts
@@ -148,7 +148,7 @@ class _Planned:
         """Its facts, with words of formulas in place of numbers."""
         known = None if _varies(self._facts) else repr(self._facts)
         words = _words(self._facts, formulas)
-        return Template(words, known, address(self._code), stored.entry(self._code))
+        return Template(words, known, machine_code(self._code), stored.entry(self._code))
 
 
 def _words(facts: PlanFacts, formulas: Formulas) -> PlanFacts:
@@ -189,12 +189,12 @@ def _not_proved(values: Mapping[str, int]) -> None:
 @dataclass
 class Template:
     """The facts of a plan, with words of formulas in place of numbers; as a text with the numbers,
-    if no size has a part in them. Its machine code is at an address, and on disk in an entry of
-    that name."""
+    if no size has a part in them. Its machine code is `code`, None if it needs none, and on disk
+    in an entry of that name."""
 
     facts: PlanFacts
     known: str | None
-    code: int
+    code: _core.Function | None
     entry: str
 
     @property
@@ -227,7 +227,8 @@ class Range:
         """Let the core have the range; `prepared` has what is computed ahead for others."""
         ahead, shared = self.preparation, None
         if ahead is not None and not ahead.varies:
-            identity = ahead.code, ahead.known, *self.taken.ahead
+            at = ahead.code and ahead.code.address
+            identity = at, ahead.known, *self.taken.ahead
             shared = prepared.setdefault(identity, _core.Prepared())
         plans.add(
             len(self.names), self.table, self.asked, self.template.row,
@@ -279,5 +280,5 @@ def _read(key: bytes | None) -> list[Range]:
 
 
 def _read_template(facts: Sequence[Any], known: str | None, entry: str) -> Template | None:
-    code = stored.entry_address(entry)
-    return None if code is None else Template(PlanFacts(*facts), known, code, entry)
+    code = stored.entry_function(entry) if entry else None
+    return None if entry and code is None else Template(PlanFacts(*facts), known, code, entry)

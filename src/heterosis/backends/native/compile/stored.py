@@ -74,13 +74,11 @@ def entry(code: ProgramCode) -> str:
     return found.hex() if found else ""
 
 
-def entry_address(name: str) -> int | None:
-    """Where the code begins of an object by its name, 0 if there is nothing to run; None if it is
-    not there any more."""
-    if not name:
-        return 0
+def entry_function(name: str) -> _core.Function | None:
+    """The machine code of an object by its name, which says that there is something to run; None
+    if it is not there any more."""
     made = object_cache.default_cache().find(bytes.fromhex(name))
-    return made.address(ENTRY) if made else None
+    return made.function(ENTRY) if made else None
 
 
 def read(key: bytes | None) -> tuple[list[_core.Plan], Taken] | None:
@@ -98,5 +96,5 @@ def _plan(name: str, *described: Any) -> _core.Plan | None:
     """A plan from what is written about it; None if its object is not there any more."""
     facts = PlanFacts(*described)
     check_room(facts)
-    code = entry_address(name)
-    return None if code is None else facts.plan(code)
+    code = entry_function(name) if name else None
+    return None if name and code is None else facts.plan(code)

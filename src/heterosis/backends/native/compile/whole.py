@@ -16,9 +16,9 @@ from heterosis.backends.native.compile import stored
 from heterosis.backends.native.compile.plans import (
     PlanFacts,
     Taken,
-    address,
     check_room,
     machine,
+    machine_code,
     plan_facts,
 )
 from heterosis.ir.program import INPUT, Program
@@ -80,7 +80,7 @@ def _compiled(
     written: Mapping[int, int],
 ) -> tuple[list[_core.Plan], Taken]:
     functions, taken = _functions(program, layouts, parameters, written)
-    plans = [facts.plan(address(code)) for facts, code in functions]
+    plans = [facts.plan(machine_code(code)) for facts, code in functions]
     stored.write(key, functions, taken)
     return plans, taken
 

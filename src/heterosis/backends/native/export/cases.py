@@ -165,7 +165,7 @@ def _computed(preparation: Program, entry: Entry, machine: Machine) -> list[_cor
     planned = scheduled(program, layouts, Machine(target, machine.workers), views=False)
     code = function_for_known_sizes(planned)
     loaded = object_cache.load(code.key, lambda: code.emit(target), target)
-    plan = plan_facts(program, planned, code).plan(loaded.address(abi.ENTRY))
+    plan = plan_facts(program, planned, code).plan(loaded.function(abi.ENTRY))
     with _threads(machine.workers):  # as many as it has scratch memory for
         return list(_core.run_plan(plan, arrays))
 
