@@ -1,10 +1,13 @@
 """Exported libraries, called from Python without Heterosis and from C: the same bits as here."""
 
+import contextlib
+import gc
 import os
 import re
 import shutil
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import numpy
@@ -27,6 +30,7 @@ from tests.frontends.models import (
     runnable_levels,
     until_small,
 )
+from tests.threads.together import together
 
 front_end = python_front_end()
 
@@ -123,6 +127,62 @@ def test_a_library_that_was_exported_again_is_the_new_one(tmp_path):
         libraries += [front_end.Library(path), front_end.Library(path)]
     x = numpy.zeros(1, "float32")
     assert [int(library(x)[0]) for library in libraries] == [1, 1, 2, 2, 3, 3]
+
+
+def _is_mapped(path):
+    with open("/proc/self/maps") as lines:
+        return any(os.path.basename(path) in line for line in lines)
+
+
+def test_a_closed_library_is_unloaded_and_says_so(tmp_path):
+    x = numpy.zeros(1, "float32")
+    for number in (1, 2):
+        path, _ = heterosis.export(lambda x: x + number, tmp_path / "closed", random(1))  # noqa: B023
+        with front_end.Library(path) as library:
+            assert int(library(x)[0]) == number
+        assert not _is_mapped(path)
+        library.close()
+        (entry,) = library.entries.values()
+        for use in (library, entry, lambda *_: entry.serves(), lambda *_: library.__enter__()):  # noqa: B023
+            with pytest.raises(front_end.LibraryError, match="is closed; open its file once more"):
+                use(x)
+    first, second = front_end.Library(path), front_end.Library(path)
+    first.close()
+    assert int(second(x)[0]) == 2
+    del second
+    gc.collect()
+    assert not _is_mapped(path)
+
+
+def test_what_cannot_be_opened_is_unloaded(tmp_path):
+    path, _ = heterosis.export(lambda x: x + 1, tmp_path / "refused", random(1), threads=2)
+    with pytest.raises(front_end.LibraryError, match="threads=3"):
+        front_end.Library(path, threads=3)
+    gc.collect()
+    assert not _is_mapped(path)
+
+
+def test_a_library_is_closed_while_threads_call_it(tmp_path):
+    net, x = mlp(), random(64, 512)
+    path, _ = heterosis.export(net, tmp_path / "busy", x, threads=2)
+    x = x.asnumpy()
+    expected = front_end.Library(path)(x)
+    for _ in range(10):
+        library, answers = front_end.Library(path), []
+
+        def call(number):
+            if number == 0:
+                while len(answers) < 5:  # noqa: B023
+                    time.sleep(0.0001)
+                return library.close()  # noqa: B023
+            with contextlib.suppress(front_end.LibraryError):
+                while True:
+                    answers.append((library(x) == expected).all())  # noqa: B023
+
+        together(call, 4)
+        assert all(answers)
+        gc.collect()
+        assert not _is_mapped(path)
 
 
 def test_an_entry_for_each_kind_of_arguments(tmp_path):
@@ -338,7 +398,8 @@ def test_failures_are_codes_with_messages(tmp_path):
 
 def test_bad_arguments_are_codes(tmp_path):
     heterosis.export(until_small, tmp_path / "model", random(5))
-    functions = front_end.Library(tmp_path / "libmodel.so")._functions
+    opened = front_end.Library(tmp_path / "libmodel.so")
+    functions = opened._functions
     ask = functions.heterosis_open
     ask.restype, ask.argtypes = front_end._Address, [front_end._Number, front_end._Address]
     library = ask(2, None)

@@ -272,7 +272,8 @@ def test_a_failed_export_leaves_the_older_library(tmp_path):
 
 def test_a_library_with_a_file_is_opened_with_it(tmp_path):
     path, weights, *_ = _mlp_with_file(tmp_path)
-    functions = front_end.Library(path)._functions
+    kept = front_end.Library(path)
+    functions = kept._functions
     code = front_end._Number()
     opened = functions.heterosis_open
     opened.restype = front_end._Address

@@ -7,10 +7,12 @@ from heterosis_library import Library
 mlp = Library("libmy_mlp.so")
 print(mlp)                      # what it takes and gives
 scores = mlp(x)                 # arrays in, arrays out
+mlp.close()                     # or `with Library(...) as mlp:`; else, when nobody has it any more
 """
 
 from __future__ import annotations
 
+import _ctypes
 import ctypes
 import operator
 import os
@@ -107,6 +109,7 @@ class Library:
     most `threads`: as many as the library was exported for, unless fewer are asked for. Parameters
     in a file of their own are expected beside the library. All is read and checked before it is
     used, unless `check` is false: then only sizes are, and whether such a file is the right one.
+    Closed, or when nobody has it any more, it is unloaded, after the runs that go on.
     """
 
     def __init__(
@@ -116,26 +119,21 @@ class Library:
         for file in (path, *([weights] if os.path.exists(weights) else [])):
             _check(file, whole=check)
         self._functions = ctypes.CDLL(_own_name(os.path.abspath(path)))
-        for name, (returns, takes) in _FUNCTIONS.items():
-            function = getattr(self._functions, f"heterosis_{name}", None)
-            if function is None:
-                raise LibraryError(
-                    f"{os.fspath(path)} is not a library that heterosis.export has written."
-                )
-            function.restype, function.argtypes = returns, takes
-        code = _Number()
-        self._library = self._functions.heterosis_open_with(
-            _VERSION, os.fsencode(weights), ctypes.byref(code)
-        )
-        if not self._library:
-            message = self._functions.heterosis_message(None, 0, code.value)
-            raise LibraryError(f"{os.fspath(path)}: {message.decode()}")
+        try:
+            self._library = _opened(self._functions, os.fspath(path), weights)
+        except LibraryError:
+            _ctypes.dlclose(self._functions._handle)
+            raise
+        self._is_closed = False
+        self._uses: list[None] = []  # an item for each use of its functions that goes on
         self.name, self.target = self._ask("name").decode(), self._ask("target").decode()
-        self.threads = self._ask("threads") if threads is None else self._count(threads)
-        pool = self._pool_memory()
+        self.threads = most = self._ask("threads")
+        pool = numpy.zeros(self._ask("pool_bytes", most) + _ALIGNMENT, "uint8")
         self._pool = _aligned(pool)
-        ended = weakref.finalize(self, _end, self._functions, self._library, pool, os.getpid())
-        ended.atexit = False  # threads end with their process
+        self._end = weakref.finalize(self, _end, self._functions, self._library, pool, os.getpid())
+        self._end.atexit = False  # threads end with their process
+        if threads is not None:
+            self.threads = self._count(threads)
         self._ask("pool_start", self._pool, self.threads)
         count = self._ask("entries")
         self.entries = {entry.name: entry for entry in (Entry(self, i) for i in range(count))}
@@ -151,6 +149,49 @@ class Library:
                 return prepared.run(given, out)
         raise LibraryError(f"{self.name}: no entry takes ({_shown(given)}). There are:\n{self}")
 
+    def close(self) -> None:
+        """Unload the library: at once, or when the runs of other threads have ended.
+
+        What is called afterwards raises. A file that has been put in its place meanwhile can be
+        opened as the library that it is, before and after.
+        """
+        self._is_closed = True
+        self._end_if_unused()
+
+    def __enter__(self) -> Library:  # noqa: PYI034 - Python 3.9 has no Self
+        self._check_open()
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+    def _check_open(self) -> None:
+        if self._is_closed:
+            raise LibraryError(f"{self.name} is closed; open its file once more: Library(path).")
+
+    def _begin_use(self) -> None:
+        """Let no thread unload it before `_end_use`.
+
+        There is no lock, which a process that forks could leave taken to its child: uses are noted
+        before they look whether the library is closed, and it is closed before anybody looks for
+        uses, so that one of the two sees the other.
+        """
+        self._uses.append(None)
+        try:
+            self._check_open()
+        except LibraryError:
+            self._end_use()
+            raise
+
+    def _end_use(self) -> None:
+        self._uses.pop()
+        if self._is_closed:
+            self._end_if_unused()
+
+    def _end_if_unused(self) -> None:
+        if not self._uses:
+            self._end()  # the first time, whoever calls it
+
     def _count(self, threads: int) -> int:
         """How many threads are asked for: ctypes would take what is left of a number in 64 bits."""
         most: int = self._ask("threads")
@@ -158,13 +199,11 @@ class Library:
             raise LibraryError(f"{self.name}: got threads={threads!r}; expected 1 to {most}.")
         return operator.index(threads)
 
-    def _pool_memory(self) -> numpy.ndarray:
-        return numpy.zeros(self._ask("pool_bytes", self.threads) + _ALIGNMENT, "uint8")
-
     def __str__(self) -> str:
         return "\n".join(map(str, self.entries.values()))
 
     def _ask(self, name: str, *arguments: Any) -> Any:
+        """What a function of the library says, while it is being opened or in use."""
         return getattr(self._functions, f"heterosis_{name}")(self._library, *arguments)
 
 
@@ -230,6 +269,7 @@ class Entry:
             raise LibraryError(f"{self.name}: got the sizes {sizes}; expected ({names})")
         if not all(own.least <= size <= own.most for own, size in _pairs(self.sizes, sizes)):
             return False  # before ctypes takes what is left of it in 64 bits
+        self._library._check_open()
         try:
             _Prepared(self, sizes)
         except LibraryError:
@@ -280,8 +320,17 @@ class _Prepared:
     """A program for some sizes: what stands for its library there."""
 
     def __init__(self, entry: Entry, sizes: tuple[int, ...]):
-        self._entry, number = entry, entry._number
-        library = entry._library
+        self._entry = entry
+        self._spare: list[tuple[numpy.ndarray, int]] = []
+        self._made: list[tuple[tuple[int, ...], numpy.dtype, bool]] = []
+        entry._library._begin_use()
+        try:
+            self._prepare(entry._library, entry._number, sizes)
+        finally:
+            entry._library._end_use()
+
+    def _prepare(self, library: Library, number: int, sizes: tuple[int, ...]) -> None:
+        entry = self._entry
         self._memory = numpy.empty(library._ask("at_bytes", number) + _ALIGNMENT, "uint8")
         code = _Number()
         given = (_Number * max(len(sizes), 1))(*sizes)
@@ -289,8 +338,6 @@ class _Prepared:
         entry._check(code.value, sizes)
         ask = library._functions
         self.workspace_bytes = ask.heterosis_workspace_bytes(self._at, number)
-        self._spare: list[tuple[numpy.ndarray, int]] = []
-        self._made = []
         for i, output in enumerate(entry.outputs):
             axes = range(len(output.shape))
             shape = tuple(ask.heterosis_output_extent(self._at, number, i, axis) for axis in axes)
@@ -304,14 +351,18 @@ class _Prepared:
         given = [numpy.ascontiguousarray(array) for array in arrays]
         made = self._results(arrays) if out is None else self._checked(out, given)
         workspace = self._workspace()
-        code = library._functions.heterosis_run_with(
-            self._at, entry._number, _addresses(given), _addresses(made), workspace[1],
-            library._pool,
-        )  # fmt: skip
-        if len(self._spare) < _MOST_SPARE:
-            self._spare.append(workspace)
-        if code:
-            entry._check(code)
+        library._begin_use()
+        try:
+            code = library._functions.heterosis_run_with(
+                self._at, entry._number, _addresses(given), _addresses(made), workspace[1],
+                library._pool,
+            )  # fmt: skip
+            if code:
+                entry._check(code)
+        finally:
+            library._end_use()
+            if len(self._spare) < _MOST_SPARE:
+                self._spare.append(workspace)
         return made[0] if len(made) == 1 else tuple(made)
 
     def _workspace(self) -> tuple[numpy.ndarray, int]:
@@ -387,11 +438,29 @@ def _own_name(path: str) -> str:
     return os.path.join(folder, "./" * files.index(file) + name)
 
 
+def _opened(functions: ctypes.CDLL, path: str, weights: str) -> int:
+    """The library in a file that the system has loaded."""
+    for name, (returns, takes) in _FUNCTIONS.items():
+        function = getattr(functions, f"heterosis_{name}", None)
+        if function is None:
+            raise LibraryError(f"{path} is not a library that heterosis.export has written.")
+        function.restype, function.argtypes = returns, takes
+    code = _Number()
+    library: int | None = functions.heterosis_open_with(
+        _VERSION, os.fsencode(weights), ctypes.byref(code)
+    )
+    if not library:
+        message = functions.heterosis_message(None, 0, code.value)
+        raise LibraryError(f"{path}: {message.decode()}")
+    return library
+
+
 def _end(functions: ctypes.CDLL, library: int, pool: numpy.ndarray, process: int) -> None:
     """What is left to do when nobody needs a library any more."""
     if os.getpid() == process:  # a child that was forked has no threads
         functions.heterosis_pool_stop(library, _aligned(pool))
     functions.heterosis_close(library)
+    _ctypes.dlclose(functions._handle)  # other objects of the same file keep it loaded
 
 
 def _aligned(memory: numpy.ndarray) -> int:
