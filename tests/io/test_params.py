@@ -1,8 +1,9 @@
-"""`.params` files: the same bytes as MXNet's, whole or not at all, clear about what is wrong."""
+"""`.params` files: the bytes of MXNet and a checksum, whole or not at all, clear on what is wrong."""
 
 import os
 import struct
 from pathlib import Path
+from zlib import crc32
 
 import numpy
 import pytest
@@ -51,7 +52,9 @@ def test_reads_the_first_formats(layout):
 @pytest.mark.parametrize("name", ["dictionary", "list", "nothing"])
 def test_writes_the_bytes_of_mxnet(name, tmp_path):
     npx.save(str(tmp_path / "own"), npx.load(DATA / f"{name}.params"))
-    assert (tmp_path / "own").read_bytes() == (DATA / f"{name}.params").read_bytes()
+    theirs = (DATA / f"{name}.params").read_bytes()
+    seal = b"HXSEALED" + crc32(theirs).to_bytes(4, "little")
+    assert (tmp_path / "own").read_bytes() == theirs + seal
 
 
 def test_round_trip_of_views_and_bfloat16(tmp_path):
@@ -83,6 +86,18 @@ def test_mxnet_reads_what_we_wrote(mxnet, tmp_path):
     theirs = mxnet.answer(code)
     assert theirs["parts"][::2] == list(given)
     assert difference(our_answer(code), theirs) is None
+
+
+def test_mxnet_passes_over_the_checksum(mxnet, tmp_path):
+    """Also from memory, as a list, and in a block."""
+    path = str(tmp_path / "x")
+    npx.save(path, [np.array(VALUES)])
+    code = (
+        f"[npx.load({path!r})[0], mx.nd.load({path!r})[0].as_np_ndarray(), "
+        f"mx.nd.load_frombuffer(open({path!r}, 'rb').read())[0].as_np_ndarray()]"
+    )
+    theirs = mxnet.answer(code)
+    assert difference(our_answer(f"[npx.load({path!r})[0]] * 3"), theirs) is None
 
 
 # -- bad input ------------------------------------------------------------------------------------

@@ -1,9 +1,15 @@
-"""Named arrays and facts about them as bytes, in the safetensors format: data, and no code."""
+"""Named arrays and facts about them as bytes, in the safetensors format: data, and no code.
+
+Among the facts is a checksum of all bytes but its own digits, and that there is to be one: damage
+to either name is found by the other. Data of before has neither.
+"""
 
 from __future__ import annotations
 
 import json
 import math
+import re
+import zlib
 from collections.abc import Mapping
 from typing import Any
 
@@ -15,6 +21,10 @@ from heterosis.np.convert import from_numpy, to_numpy
 from heterosis.runtime.errors import FormatError, MissingPackageError
 
 _PLAIN = (bool, int, float, str, type(None))
+_CHECKED, _CHECKSUM = "checked", "checksum"
+_NO_DIGITS = "0" * 8
+# In text that JSON has escaped, no value can look like this.
+_PLACE = re.compile(rb'"checksum":"([^"]*)"')
 _DTYPES = {
     "BOOL": "bool",
     "I8": "int8",
@@ -49,17 +59,22 @@ def pack(arrays: Mapping[str, _core.ndarray], facts: Mapping[str, Any]) -> bytes
     # Not `ascontiguousarray`, which gives 0-d arrays a dimension.
     tensors = {name: numpy.asarray(to_numpy(a), order="C") for name, a in arrays.items()}
     metadata = {name: json.dumps(fact) for name, fact in facts.items()}
+    metadata |= {_CHECKED: "true", _CHECKSUM: _NO_DIGITS}
     packed: bytes = _safetensors().numpy.save(tensors, metadata)
-    return packed
+    begin, end = _digits_in(_header(packed))
+    return b"".join((packed[:begin], _checksum(packed, begin, end).encode(), packed[end:]))
 
 
 def unpack(data: bytes) -> tuple[dict[str, _core.ndarray], dict[str, Any]]:
     """What `pack` was given. Raises FormatError for bytes that are no such thing."""
     safetensors = _safetensors()
     try:
+        header = _header(data)
+        metadata = json.loads(header[8:]).get("__metadata__") or {}
+        if _CHECKED in metadata or _CHECKSUM in metadata:
+            _check(data, header)
+            del metadata[_CHECKED], metadata[_CHECKSUM]
         tensors = dict(safetensors.deserialize(bytes(data)))
-        length = int.from_bytes(data[:8], "little")
-        metadata = json.loads(data[8 : 8 + length]).get("__metadata__") or {}
         facts = {name: json.loads(text) for name, text in metadata.items()}
         return {name: _array(entry) for name, entry in tensors.items()}, facts
     except (safetensors.SafetensorError, KeyError, RecursionError, TypeError, ValueError) as error:
@@ -67,6 +82,31 @@ def unpack(data: bytes) -> tuple[dict[str, _core.ndarray], dict[str, Any]]:
             f"these {len(data)} bytes are no packed arrays: {error}. Expected what was written "
             "by this framework, in the safetensors format; is the file cut off?"
         ) from None
+
+
+def _header(data: bytes) -> bytes:
+    """What stands before the elements: a length, and JSON."""
+    return data[: 8 + int.from_bytes(data[:8], "little")]
+
+
+def _digits_in(header: bytes) -> tuple[int, int]:
+    """From where to where the digits of the checksum stand."""
+    found = _PLACE.search(header)
+    if found is None:
+        raise ValueError("they should have a checksum, and have none")
+    return found.span(1)
+
+
+def _checksum(data: bytes, begin: int, end: int) -> str:
+    """The CRC-32 of all but these digits."""
+    view = memoryview(data)
+    return f"{zlib.crc32(view[end:], zlib.crc32(view[:begin])):08x}"
+
+
+def _check(data: bytes, header: bytes) -> None:
+    begin, end = _digits_in(header)
+    if header[begin:end] != _checksum(data, begin, end).encode():
+        raise ValueError("their checksum is wrong, so that a part of them is not what was written")
 
 
 def fits(value: Any, now: Any, *, optional: bool = False) -> bool:

@@ -4,6 +4,9 @@ All numbers are little-endian: a magic number and a reserved one, how many array
 many names, the names. An array is its format's magic number, the kind of storage, the shape, the
 device, the element type and the elements. Written is the format of MXNet 1.6 and later under
 `npx.set_np()`, in which a shape may be () or hold zeros; older ones can be read too.
+
+Behind the names, where MXNet stops reading, stands a checksum of all that is before it. Files
+without one are MXNet's own, or older.
 """
 
 from __future__ import annotations
@@ -11,7 +14,8 @@ from __future__ import annotations
 import math
 import os
 import struct
-from collections.abc import Mapping, Sequence
+import zlib
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from io import BytesIO
 from typing import Any, BinaryIO
@@ -31,6 +35,9 @@ _LIST_MAGIC = 0x112
 _NUMPY_SHAPES, _STORAGE_KINDS, _LONG_SHAPES = 0xF993FACA, 0xF993FAC9, 0xF993FAC8
 _DENSE, _MAIN_MEMORY = 0, 1
 _MOST_DIMENSIONS = 32
+_SEAL = struct.Struct("<8sI")  # ends a file: what it is known by, and the CRC-32 of the rest
+_SEALED = b"HXSEALED"
+_BLOCK = 1 << 20
 # How MXNet's files number element types.
 NUMBERS = {
     "float32": 0,
@@ -73,11 +80,23 @@ def write(to: BinaryIO, arr: Any, mark: int = 0) -> None:
 def _write(
     to: BinaryIO, names: Sequence[bytes], arrays: Sequence[_core.ndarray], mark: int = 0
 ) -> None:
-    to.write(struct.pack("<QQQ", _LIST_MAGIC, mark, len(arrays)))
+    checksum = 0
+    for piece in _pieces(names, arrays, mark):
+        to.write(piece)
+        checksum = zlib.crc32(piece, checksum)
+    to.write(_SEAL.pack(_SEALED, checksum))
+
+
+def _pieces(
+    names: Sequence[bytes], arrays: Sequence[_core.ndarray], mark: int
+) -> Iterable[bytes | memoryview]:
+    """What MXNet reads of a file."""
+    yield struct.pack("<QQQ", _LIST_MAGIC, mark, len(arrays))
     for array in arrays:
-        _write_array(to, array)
-    to.write(struct.pack("<Q", len(names)))
-    to.writelines(struct.pack("<Q", len(name)) + name for name in names)
+        yield from _pieces_of(array)
+    yield struct.pack("<Q", len(names))
+    for name in names:
+        yield struct.pack("<Q", len(name)) + name
 
 
 def _named(given: Any) -> tuple[list[bytes], Sequence[_core.ndarray]]:
@@ -101,13 +120,13 @@ def _encoded(name: Any) -> bytes:
     return name.encode()
 
 
-def _write_array(to: BinaryIO, array: _core.ndarray) -> None:
+def _pieces_of(array: _core.ndarray) -> Iterable[bytes | memoryview]:
     values = numpy.ascontiguousarray(convert.shared(array))
     rank = len(array.shape)
-    to.write(struct.pack("<Iii", _NUMPY_SHAPES, _DENSE, rank))
-    to.write(struct.pack(f"<{rank}q", *array.shape))
-    to.write(struct.pack("<iii", _MAIN_MEMORY, 0, NUMBERS[array._dtype_name]))
-    to.write(values.reshape(-1).view("uint8").data)
+    yield struct.pack("<Iii", _NUMPY_SHAPES, _DENSE, rank)
+    yield struct.pack(f"<{rank}q", *array.shape)
+    yield struct.pack("<iii", _MAIN_MEMORY, 0, NUMBERS[array._dtype_name])
+    yield values.reshape(-1).view("uint8").data
 
 
 # -- reading --------------------------------------------------------------------------------------
@@ -200,8 +219,25 @@ def _contents(reader: _Reader) -> tuple[list[_Entry], list[str]]:
     entries = [_entry(reader, f"array {place} of {count}") for place in range(count)]
     names = _names(reader, count)
     if reader.at != reader.size:
-        raise reader.wrong("more bytes follow the last name")
+        _check_seal(reader)
     return entries, names
+
+
+def _check_seal(reader: _Reader) -> None:
+    """Compare the checksum behind the names with the rest of the file."""
+    end, left = reader.at, reader.size - reader.at
+    known, said = _SEALED, 0
+    if left == _SEAL.size:
+        known, said = _SEAL.unpack(reader.bytes(left, "the checksum"))
+    if left != _SEAL.size or known != _SEALED:
+        raise reader.wrong("more bytes follow the last name, which are no checksum of ours")
+    checksum = 0
+    reader.at = reader.source.seek(0)
+    while reader.at < end:
+        piece = reader.bytes(min(end - reader.at, _BLOCK), "what the checksum is of")
+        checksum = zlib.crc32(piece, checksum)
+    if checksum != said:
+        raise reader.wrong("its checksum is wrong: a part of it is not what was written")
 
 
 def _entry(reader: _Reader, what: str) -> _Entry:
