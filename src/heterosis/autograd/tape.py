@@ -10,6 +10,7 @@ import heapq
 import itertools
 import weakref
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from heterosis import _core
@@ -31,11 +32,13 @@ from heterosis.autograd.derivative import (
     Derivative,
     Differentiable,
     Given,
+    described,
     snapshot,
 )
-from heterosis.ir.program import Value
+from heterosis.ir.program import Program, Value
 from heterosis.ir.types import is_float
 from heterosis.ops.array import creation
+from heterosis.ops.eager import fitting
 from heterosis.ops.math import elementwise as e
 from heterosis.ops.math.cast import assign, astype
 from heterosis.ops.record import Record, as_users_call
@@ -465,7 +468,16 @@ def traced(
     described = [_described(operand) for operand in operands]
     inputs, layouts, program = record.program(described, attributes)
     types = tuple((r._dtype_name, r.shape) for r in results)
-    return Differentiable(program, inputs, layouts, types)
+    return Differentiable(_written_as(types, program), inputs, layouts, types)
+
+
+def _written_as(types: Sequence[ResultType], program: Program) -> Program:
+    """The program with its results as the arrays have them that a call was given to write into."""
+    if types == described(program.outputs):
+        return program
+    pairs = zip(program.outputs, types, strict=True)
+    outputs = (fitting(program.name, v, (*type_, ()), freely=True) for v, type_ in pairs)
+    return replace(program, outputs=tuple(outputs))
 
 
 def traced_once(
