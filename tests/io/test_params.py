@@ -1,4 +1,4 @@
-"""`.params` files: the bytes of MXNet and a checksum, whole or not at all, clear on what is wrong."""
+"""`.params` files: MXNet's bytes and a checksum, whole or not at all, clear on what is wrong."""
 
 import os
 import struct

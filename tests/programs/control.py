@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from typing import Any
 
@@ -12,13 +12,14 @@ from heterosis.ir.types import is_float
 from tests.programs.draft import Draft
 from tests.programs.kinds import KINDS, kind
 from tests.programs.meaning import UNITS
-from tests.programs.program import ACCUMULATES, Step
+from tests.programs.program import ACCUMULATES, ROUNDS, Step
 from tests.programs.statements import Block, Choice, Control, Leave, Loop
 
 DEEPEST = 2  # blocks within one another
 LARGEST = 3000  # elements that a loop carries
 # What blocks are made of besides choices and loops, and how often.
 _INSIDE = {"unary": 3, "binary": 3, "view": 2, "write": 4, "mask": 1, "into": 2, "gather": 1,
+           "typed": 0.5, "out": 1, "drawn": 0.1,
            "cast": 1, "reduction": 2, "product": 1, "creation": 1, "outside": 1,
            "operation": 1, "random": 0.1, "choice": 1, "loop": 1}  # fmt: skip
 _TESTS = (
@@ -31,9 +32,16 @@ _STATEMENTS = (
 )  # fmt: skip
 
 
-def _test(draft: Draft, *, statement: bool, text: str = "{inner}", counter: str = "") -> Any:
-    """A question about an array, for a statement or for a function."""
-    name = draft.pick(lambda a: a.size > 0 and is_float(a.dtype.name))
+_WATCHED = 0.25  # of the loops write to what their condition reads by another name
+_VIEWS = ("{0}", "{0}[...]", "{0}[::-1]", "{0}.reshape(-1)", "{0}.T", "{0}[:1]", "{0}[-1]")
+_WRITTEN = ("{0}[...]", "{0}[...]", "{0}[..., :1]")
+
+
+def _test(
+    draft: Draft, *, statement: bool, text: str = "{inner}", counter: str = "", of: str = ""
+) -> Any:
+    """A question about an array, `of` one that is given, for a statement or for a function."""
+    name = of or draft.pick(lambda a: a.size > 0 and is_float(a.dtype.name))
     if name is None:
         return None
     inner = draft.among(_STATEMENTS if statement and draft.chance(0.4) else _TESTS)
@@ -144,15 +152,19 @@ def _loop(draft: Draft, form: str) -> Control:
     rows = [draft.fresh() for _ in data]
     given = dict(zip(carried, (draft.values[n] for n in starts), strict=True))
     given |= {row: draft.values[n][0, ...] for row, n in zip(rows, data, strict=True)}
+    asked, written = _watched(draft, given, starts) if draft.chance(_WATCHED) else ("", "")
     outside = set(draft.values)
     statement = form in ("while", "for", "backwards")
     with draft.block(is_function=not statement) as steps:
         draft.values.update(given)
         outputs_too = not statement and draft.chance(0.7)
-        test = _turns(draft, form, counter, most, outputs_too) if counts else None
+        test = _turns(draft, form, counter, most, outputs_too, asked) if counts else None
         behind = counter if statement else f"{counter}_next"
         if counts:
             draft.add(Step("count", "{0} + 1", (counter,), behind, "int64"))
+        if written:
+            text = f"{draft.among(_WRITTEN)} {draft.among(('+= 0.25', '*= 0.5', '= 0.75'))}"
+            draft.step("watched", text, written, writes=True, rounding=ROUNDS)
         _fill(draft, draft.whole(0, 2))
         if statement and draft.chance(0.3):
             _leave(draft)
@@ -169,12 +181,22 @@ def _loop(draft: Draft, form: str) -> Control:
     )  # fmt: skip
 
 
+def _watched(draft: Draft, given: dict[str, Any], starts: Iterable[str]) -> tuple[str, str]:
+    """An array that a condition reads, and another name, in turns, of what it is a part of."""
+    if draft.chance(0.4):
+        return next(zip(starts, given, strict=False))  # what the loop begins with
+    name = _found(draft.writable(lambda a: is_float(a.dtype.name)))
+    views = _VIEWS if draft.shape_of(name) else _VIEWS[:2]
+    return str(_found(draft.view(draft.among(views), name))), name
+
+
 def _rows_of(draft: Draft) -> str:
     return str(_found(draft.pick(lambda a: a.ndim > 0 and 0 < a.shape[0] < 10 and a.size > 0)))
 
 
-def _turns(draft: Draft, form: str, counter: str, most: int, outputs_too: bool) -> Step:
-    """Whether there is another turn: `most` times at most."""
+def _turns(draft: Draft, form: str, counter: str, most: int, outputs_too: bool, of: str) -> Step:
+    """Whether there is another turn: `most` times at most. The question is `of` an array, if it is
+    given."""
     if form == "while":
         text = draft.among((f"{{1}} < {most} and {{inner}}", f"{{inner}} and {{1}} < {most}"))
         text = text.replace("{inner}", "({inner})")
@@ -182,7 +204,7 @@ def _turns(draft: Draft, form: str, counter: str, most: int, outputs_too: bool) 
         text = f"np.logical_and({{1}} < {most}, {{inner}})"
         if outputs_too:  # without a turn, nobody knows what they are
             text = f"np.logical_or({{1}} < 1, {text})"
-    return _found(_test(draft, statement=form == "while", text=text, counter=counter))
+    return _found(_test(draft, statement=form == "while", text=text, counter=counter, of=of))
 
 
 def _counted_from(draft: Draft, statement: bool) -> str:

@@ -309,6 +309,66 @@ def into(draft: Draft) -> None:
     )
 
 
+_TYPED = (
+    "np.add({0}, {1}", "np.multiply({0}, {1}", "np.subtract({0}, 1.5", "np.maximum({0}, {1}",
+    "np.square({0}", "np.negative({0}", "np.tanh({0}", "np.abs({0}", "np.minimum({0}, 2",
+)  # fmt: skip
+
+
+@kind(1)
+def typed(draft: Draft) -> None:
+    """An operation that computes in a type that is given, which is another one mostly."""
+    first = draft.pick(lambda a: a.dtype != bool)
+    if first is None:
+        return
+    # Differences of what is rounded to a narrow type are no gradients.
+    narrow = ("float32", "float16", "bfloat16") if draft.mode == "plain" else ()
+    dtype = draft.among(("float64", *narrow))
+    second = draft.pick(lambda a: a.dtype != bool and _broadcast(draft, first, a))
+    call = draft.among(_TYPED)
+    operands = (first, second or first) if "{1}" in call else (first,)
+    cast = (f"rounded({{{i}}}, {dtype!r})" for i in range(2))  # operands come in the type
+    draft.step("typed", f"{call}, dtype={dtype!r})", *operands,
+               dtype=dtype, meaning=call.format(*cast) + ")", rounding=ROUNDS)  # fmt: skip
+
+
+# What is written into a part of an array, which may be what is read, or another type's.
+_OUT_PARTS = (
+    ("{0}[1:]", "np.add({0}[1:], {0}[:-1]"), ("{0}[:-1]", "np.multiply({0}[1:], 0.5"),
+    ("{0}[::-1]", "np.tanh({0}"), ("{0}[...]", "np.subtract(2, {0}[::-1]"),
+    ("{0}[:1]", "np.min({0}, axis=0, keepdims=True"), ("{0}[0]", "np.max({0}, axis=0"),
+    ("{0}[...]", "np.flip({0}, axis=0"), ("{0}[::2]", "np.square({0}[::2]"),
+)  # fmt: skip
+_OUT_TYPES = (
+    "np.add({1}, {1}", "np.tanh({1}", "np.multiply({1}, 0.5", "np.maximum({1}, 0.25",
+    "np.add({1}, {0}", "np.clip({1}, -1, 1",
+)  # fmt: skip
+
+
+@kind(1)
+def out(draft: Draft) -> None:
+    """`out=` a part of what is read, or an array of another type."""
+    if draft.chance(0.5):
+        name = draft.writable(lambda a: is_float(a.dtype.name) and a.ndim > 0 and a.shape[0] > 1)
+        if name is not None:
+            target, call = draft.among(_OUT_PARTS)
+            if target == "{0}[0]" and len(draft.shape_of(name)) == 1:
+                target = "{0}[0, ...]"
+            meaning = f"{target}[...] = {call})"
+            draft.step("out", f"{call}, out={target})", name,
+                       writes=True, meaning=meaning, rounding=ROUNDS)  # fmt: skip
+        return
+    name = draft.writable(lambda a: is_float(a.dtype.name))
+    if name is None:
+        return
+    shape = draft.shape_of(name)
+    other = draft.pick(lambda a: a.shape == shape and a.dtype != bool)
+    call = draft.among(_OUT_TYPES)
+    if other is not None:
+        draft.step("out", f"{call}, out={{0}})", name, other,
+                   writes=True, meaning=f"{{0}}[...] = {call})", rounding=ROUNDS)  # fmt: skip
+
+
 @kind(1)
 def gather(draft: Draft) -> None:
     """Elements by arrays of indices, which is no view."""
@@ -353,6 +413,26 @@ def random(draft: Draft) -> None:
     draft.step(
         "random", text, dtype="float32", meaning=meaning, known=False, rounding=ROUNDS, ulps=8
     )
+
+
+_DRAWN = (
+    "normal({0}, 0.5", "normal({0}, np.abs({0}) + 0.5", "uniform({0}, {0} + 2", "laplace({0}, 0.25",
+    "normal(loc=0.5, scale=np.abs({0}) + 1", "uniform(low={0}, high=9", "gumbel({0}, 1",
+    "exponential(np.abs({0}) + 0.5", "logistic({0}, 1",
+)  # fmt: skip
+
+
+@kind(0.4)
+def drawn(draft: Draft) -> None:
+    """Random numbers whose distributions follow from arrays."""
+    name = draft.pick(lambda a: a.dtype.name == "float32" and numpy.isfinite(a).all())
+    if name is not None:
+        shape = draft.shape_of(name)
+        size, like = "", "+{0}"
+        if draft.chance(0.4):
+            size, like = f", size={(2, *shape)}", f"np.broadcast_to({{0}}, {(2, *shape)})"
+        draft.step("drawn", f"np.random.{draft.among(_DRAWN)}{size})", name, dtype="float32",
+                   meaning=like, known=False, rounding=ROUNDS, ulps=8)  # fmt: skip
 
 
 # -- sums and products -----------------------------------------------------------------------------

@@ -390,12 +390,18 @@ def _moved(x: Any, near: float, seed: int) -> Any:
     return x + near * power * numpy.random.default_rng(seed).uniform(-1, 1, x.shape)
 
 
+def _rounded(x: Any, dtype: str) -> Any:
+    """Elements as a type has them."""
+    return numpy.asarray(x).astype(numpy_dtype(dtype)).astype("float64")
+
+
 NAMESPACE: dict[str, Any] = {
     "np": numpy,
     "npx": _Module("npx"),
     "numpy": numpy,
     "reference": _reference,
     "moved": _moved,
+    "rounded": _rounded,
 }
 
 

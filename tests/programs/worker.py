@@ -20,10 +20,11 @@ import numpy
 
 import heterosis
 from heterosis import autograd, gluon, np, npx
+from heterosis.backends.heterosis_library import Library
 from heterosis.backends.native.codegen.kernels import convolution
 from heterosis.backends.native.loops import inlining
 from heterosis.backends.native.stages import channels_last
-from heterosis.ir.types import is_float
+from heterosis.ir.types import is_float, numpy_dtype
 from heterosis.ops import REGISTRY
 from heterosis.runtime.settings import settings
 from tests.backends.reference import NAME as REFERENCE
@@ -34,6 +35,7 @@ from tests.programs.program import Array, Program, leaves, numbers_set
 from tests.threads.together import together
 
 THREADS = 4
+_SEED = 1
 FILE = "<program>"  # what functions are found in: their statements are read there
 
 
@@ -121,6 +123,32 @@ class Ways:
             loaded = heterosis.load(path)
         return self._called(loaded, found, shares=not self.program.outside)
 
+    def exported(self) -> list[Call]:
+        """As a native library, which draws what is drawn after `np.random.seed(seed)`."""
+        found = namespace(self.program)
+        exec("\n".join(numbers_set(self.program.numbers)), found)  # noqa: S102
+        inputs = [made(given, np) for given in self.calls]
+        outside = [found[name].asnumpy() for name in self.program.outside]
+        with tempfile.TemporaryDirectory() as folder:
+            path, _ = heterosis.export(
+                heterosis.hybridize(found["program"]),
+                os.path.join(folder, "program"),
+                *inputs[0].values(),
+            )
+            calls = []
+            with Library(path) as library:
+                for given in inputs:
+                    arguments = [array.asnumpy() for array in given.values()]
+                    (entry,) = library.entries.values()
+                    seed = [numpy.array(_SEED, "int64")] * (len(entry.inputs) - len(arguments))
+                    results = library(*arguments, *seed)
+                    results = list(results) if isinstance(results, tuple) else [results]
+                    for i, output in enumerate(entry.outputs):
+                        if output.dtype == "bfloat16":  # NumPy has none: the bits
+                            results[i] = results[i].view(numpy_dtype(output.dtype))
+                    calls.append(Call(results, arguments, outside))
+        return calls
+
     def other_threads(self) -> list[Call]:
         before = settings.threads
         settings.threads = 1 if before > 1 else 2
@@ -159,7 +187,7 @@ class Ways:
         exec("\n".join(numbers_set(self.program.at(turn).numbers)), found)  # noqa: S102
         with self._context:
             arguments = made(self.calls[turn], np)
-        np.random.seed(1)
+        np.random.seed(_SEED)
         if self.program.mode == "gradient":
             results, gradients = self._recorded(function, arguments)
         else:
