@@ -20,7 +20,7 @@ from heterosis.capture.captured import (
 )
 from heterosis.capture.memory import Cell
 from heterosis.capture.same_views import is_same_view
-from heterosis.capture.trace import rewritten_error
+from heterosis.capture.taping import rewritten_error
 from heterosis.ir import views
 from heterosis.ir.calls import needed
 from heterosis.ir.overlap import are_apart

@@ -19,7 +19,7 @@ from heterosis import _core
 from heterosis.autograd import tape
 from heterosis.autograd.conditional import Condition
 from heterosis.autograd.derivative import Differentiable, layout_of
-from heterosis.capture import numbers, trees
+from heterosis.capture import numbers, taping, trees
 from heterosis.capture.active import current, rewrite
 from heterosis.capture.blockers import hash_error, is_operator, leaked_message, read_error
 from heterosis.capture.captured import (
@@ -407,7 +407,7 @@ class Trace:
             values = self._adapted(record, operands, values, as_numbers=as_numbers)
         inside = self._records_inside()
         self.records |= inside
-        given = self._stopped(operands, values) if modes.is_recording() else values
+        given = taping.stopped(self, operands, values) if modes.is_recording() else values
         line = user_line()
         call = record.called(values, attributes, on=given, scope=self.scope, line=line)
         note(call)
@@ -425,7 +425,7 @@ class Trace:
         else:
             outs = out if isinstance(out, tuple) else (out,)
             if inside and any(map(tape.source_of, operands)):
-                self._check_views(outs)
+                taping.check_views(self, outs)
             result = self._write(record, results, out)
         written = tuple(map(self.cell, outs))
         self.steps.append(Step(call, cells, written, out is not None))
@@ -435,7 +435,7 @@ class Trace:
         if inside:
             self._record(record, operands, values, attributes, result)
             if out is not None:
-                self._tell_of_write(outs)
+                taping.note_writes(self, outs)
         if self.records and out is not None:
             for array in outs:
                 self._count_shared(array)
@@ -480,56 +480,12 @@ class Trace:
             for operand, value in zip(operands, values, strict=True)
         )
 
-    def _stopped(
-        self, operands: Sequence[Any], values: tuple[Value | None, ...]
-    ) -> tuple[Value | None, ...]:
-        """The values of operands while operations are recorded, without those gradients that an
-        eager tape would not follow."""
-        for array in operands:
-            if isinstance(array, ndarray):
-                self._check_unwritten(array)
-        if not self.recorded and not any(map(tape.source_of, operands)):
-            return values
-        ends = self._is_detached if self.recorded else self._ends
-        return tuple(
-            stop_gradient(value)
-            if value is not None and isinstance(operand, ndarray) and ends(operand)
-            else value
-            for operand, value in zip(operands, values, strict=True)
-        )
-
-    def _check_unwritten(self, array: Any) -> None:
-        """Note a variable that is used after it was written to: what a program is given, and finds
-        gradients for, is its value from before."""
-        cell = self.cell(array)
-        if cell.writes and isinstance(cell.source, Argument | Outside):
-            outside = self.original(cell.source)
-            if isinstance(self.place_before(outside), tape.Leaf):
-                self.rewritten.add(outside._storage_id)
-                if self.recorded:
-                    raise rewritten_error(outside)
-
     def original(self, source: Source) -> Any:
         """The array that an input stands for."""
         if isinstance(source, Argument):
             return self.arguments[source.position][0]
         assert isinstance(source, Outside | Enclosing), f"{source} is no array"
         return source.array
-
-    def _is_detached(self, array: Any) -> bool:
-        """Whether it shares the memory of an array that gradients flow to, and is none itself."""
-        known = self.cell(array).source
-        if not isinstance(known, Outside) or known.array is array:
-            return False
-        return tape.source_of(array) is None and tape.source_of(known.array) is not None
-
-    def _ends(self, array: Any) -> bool:
-        """Whether gradients from outside do not go through an operand that the function records:
-        the tape does not follow it, or it is a variable that the function has made."""
-        source = tape.source_of(array)
-        if isinstance(source, tape.Leaf):
-            return not isinstance(self.cell(array).source, Outside)
-        return source is None
 
     def _number(self, dtype: str, source: Source) -> Value:
         value = apply(NUMBER, (), TensorType((), dtype, weak=True))
@@ -590,11 +546,11 @@ class Trace:
         arrays = [operand for operand in operands if isinstance(operand, ndarray)]
         self.check_reached(record.name, arrays)
         for array in arrays:
-            if tape.source_of(array) is None and self._is_lost(array):
+            if tape.source_of(array) is None and taping.is_lost(self, array):
                 raise tape.changed(record.name, array)
             if tape.source_of(array) is None and self.chosen:
-                self._check_no_variable(record.name, array)
-        self._depend_on_places(arrays)
+                taping.check_no_variable(self, record.name, array)
+        taping.depend_on_places(self, arrays)
         if not any(tape.source_of(array) for array in arrays):
             return
         pairs = list(zip(operands, values, strict=True))
@@ -604,30 +560,6 @@ class Trace:
         given = tuple(value if operand is None else operand for operand, value in pairs)
         tape.record_run(record.name, of, given, result)
 
-    def _tell_of_write(self, outs: Sequence[Any]) -> None:
-        """Note what recorded calls have written to, for arrays that share the memory."""
-        for array in outs:
-            if tape.source_of(array) is not None:
-                cell = self.cell(array)
-                self.recorded_writes[cell.base or cell] = tape.sweeps()
-
-    def _is_lost(self, array: Any) -> bool:
-        """Whether an array, which is not on the tape, holds what a recorded call has written."""
-        cell = self.cell(array)
-        written = self.recorded_writes.get(cell.base or cell)
-        return written == tape.sweeps() and is_float(array._dtype_name)
-
-    def _check_no_variable(self, name: str, array: Any) -> None:
-        """Raise for what a choice has handed on while nothing was recorded, and may be a variable:
-        gradients would reach it or not."""
-        sources = (cell.source for cell in self.may_be(array))
-        outside = (source.array for source in sources if isinstance(source, Outside))
-        if any(tape.source_of(one) is not None for one in outside):
-            raise CaptureError(
-                f"{name}: an array may be a variable, since a branch or a loop hands it on as it "
-                "is, before operations are recorded. Choose while they are recorded."
-            )
-
     def may_be(self, array: Any) -> list[Cell]:
         """The memory that an array may have: choices and loops may hand on one as it is."""
         cell = self.cell(array)
@@ -636,14 +568,6 @@ class Trace:
             pairs = (pair for pair in self.chosen if one in pair)
             found += [other for pair in pairs for other in pair if other not in found]
         return found
-
-    def _depend_on_places(self, arrays: Sequence[Any]) -> None:
-        """Let the program depend on which arrays from outside are variables, and on where their
-        gradients go."""
-        for array in arrays:
-            source = self.place_before(array)
-            if isinstance(self.cell(array).source, Outside) and not isinstance(source, tape.Entry):
-                self.guards.depend_on_place(array, source)
 
     def need_tape(self) -> None:
         """Go back to the start, if gradients are asked for and the tape was told of nothing."""
@@ -704,7 +628,7 @@ class Trace:
                 tape.check_write(array)
             description = array._dtype_name, array.shape, array._element_strides
             cell = self.cell(array)
-            self._check_variable((cell.base or cell).source)
+            taping.check_variable(self, (cell.base or cell).source)
             self._check_chosen(cell.base or cell)
             is_other_view = self.cells.get(array._storage_id, cell) is not cell
             if cell.source is not None and is_other_view:
@@ -725,21 +649,6 @@ class Trace:
                 "since a branch or a loop hands on an array as it is. Let it hand on a copy, "
                 "np.copy(x), or write to none of the two."
             )
-
-    def _check_variable(self, source: Source | None) -> None:
-        """Raise before a variable from outside is written to where gradients are recorded."""
-        if modes.is_recording() and isinstance(source, Argument | Outside):
-            outside = self.original(source)
-            if outside._has_variable:
-                tape.check_write(outside)
-
-    def _check_views(self, outs: Sequence[Any]) -> None:
-        """Raise before what the tape follows is written to a part of an array, or to a variable."""
-        for array, cell in zip(outs, map(self.cell, outs), strict=True):
-            if cell.base is not None and isinstance(cell.base.source, Outside):
-                tape.check_write(cell.base.source.array)
-            if not cell.covers_base:
-                raise tape.part_written(array)
 
     def _count_shared(self, array: Any) -> None:
         """Tell the tape of a write for the other arrays that share the memory."""
@@ -825,12 +734,3 @@ class Trace:
         self.once.end()
         for array, source in self.before.values():
             array._autograd = tape.renewed(source, array)
-
-
-def rewritten_error(variable: Any) -> CaptureError:
-    """What is raised for a variable that is used after a write, where that is recorded."""
-    return CaptureError(
-        f"a variable of shape {variable.shape} is written to in the hybridized function, and "
-        "used after that in what is recorded: its gradient would not reach it. Write to it "
-        "outside of the function, or call backward() inside."
-    )
