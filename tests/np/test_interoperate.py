@@ -101,6 +101,10 @@ def test_numpy_writes_into_what_it_is_told_to():
     assert numpy.add(np.ones(2), 1, out=host) is host
     host += np.ones(2)
     assert (ours.tolist(), host.tolist()) == ([2, 2], [3, 3])
+    narrow = np.zeros(1, dtype="uint8")
+    for act in (numpy.add, numpy.float_power):  # one of ours, and one that runs on the host
+        with pytest.raises(TypeError, match="into an array of uint8"):
+            act(np.array([300], dtype="int64"), 1, out=narrow)
 
 
 def test_scalars_of_numpy_adapt():

@@ -12,6 +12,8 @@ import numpy
 from heterosis import _core
 from heterosis.np import convert
 from heterosis.np.fallback import call_on_host
+from heterosis.ops.math.cast import copy
+from heterosis.ops.record import as_users_call
 from heterosis.runtime.errors import ArgumentError
 
 # Where ufunc.reduce has a name of its own. NumPy's reduces along axis 0 unless told otherwise.
@@ -53,7 +55,7 @@ def _into(out: Any, result: Any) -> Any:
     if out is None:
         return result
     if isinstance(out, _core.ndarray):
-        out[...] = result
+        as_users_call(copy)(result, out=out)
     else:
         numpy.copyto(out, convert.to_numpy(result), casting="same_kind")
     return out

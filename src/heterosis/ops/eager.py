@@ -70,7 +70,7 @@ def fitting(name: str, value: Value, out: OutDescription, freely: bool) -> Value
             f"{name}: a result of shape {value.shape} does not fit into an array of shape "
             f"{shape}; give {wanted}."
         )
-    if is_float(value.dtype) and not is_float(dtype) and not freely:
+    if not freely and not loop_types.keeps_kind(value.dtype, dtype):
         raise DTypeError(
             f"{name}: a {value.dtype} result does not fit into an array of {dtype}; "
             f"convert the array with .astype('{value.dtype}') first."

@@ -38,7 +38,7 @@ def _operand_in(name: str, operand: Any, dtype: str, beside_arrays: bool) -> Any
     if isinstance(operand, _core.ndarray):
         if operand._dtype_name == dtype:
             return operand
-        if _kind(operand._dtype_name) > _kind(dtype):
+        if not keeps_kind(operand._dtype_name, dtype):
             raise _no_loop(name, f"an operand of {operand._dtype_name}", dtype)
     elif operand is None or beside_arrays:  # a number adapts to the arrays
         return operand
@@ -49,8 +49,13 @@ def _operand_in(name: str, operand: Any, dtype: str, beside_arrays: bool) -> Any
     return astype(operand, dtype)
 
 
+def keeps_kind(dtype: str, to: str) -> bool:
+    """Whether elements of `dtype` become those of `to` unasked: NumPy's rule `same_kind`. Width
+    does not matter; a sign or a fraction must have a place."""
+    return _kind(dtype) <= _kind(to)
+
+
 def _kind(dtype: str) -> int:
-    """Types are converted to those of the same kind, whatever their width, and of later ones."""
     return 3 if is_float(dtype) else 0 if dtype == "bool" else 1 if dtype in UNSIGNED else 2
 
 

@@ -1,11 +1,14 @@
 """Special values of elementwise operations, and what the registry's samples do not reach."""
 
+import operator
+from itertools import product
+
 import numpy
 import pytest
 
 import heterosis
 from heterosis import np, npx
-from heterosis.ir.types import INTEGERS
+from heterosis.ir.types import DTYPES, INTEGERS
 from heterosis.runtime.errors import DTypeError, ShapeError
 
 SPECIAL = [
@@ -192,6 +195,36 @@ def test_ldexp_reaches_every_exponent():
     with numpy.errstate(all="ignore"):
         same(np.ldexp(np.array(x), np.array(n)), numpy.ldexp(x, n))
     same(np.ldexp(np.array([2.0]), np.array([0.5])), [2 * 2**0.5])
+
+
+_TYPES = [d for d in DTYPES if d != "bfloat16"]
+WRITES = {
+    "+=": lambda n, x, y: operator.iadd(x, y),
+    "|=": lambda n, x, y: operator.ior(x, y),
+    "**=": lambda n, x, y: operator.ipow(x, y),
+    "/=": lambda n, x, y: operator.itruediv(x, y),
+    "<<=": lambda n, x, y: operator.ilshift(x, y),
+    "out=": lambda n, x, y: n.add(y, y, out=x),
+}
+
+
+@pytest.mark.parametrize("dtype", _TYPES)
+@pytest.mark.parametrize("name", WRITES)
+def test_results_are_of_a_kind_that_the_array_holds(name, dtype):
+    """NumPy's rule `same_kind`: signs and fractions are not lost, digits may be."""
+    write = WRITES[name]
+    wraps = (lambda f: f, heterosis.hybridize)[: 2 if name in ("+=", "out=") else 1]
+    for other, wrap in product(_TYPES, wraps):
+        run = wrap(lambda x, y: write(np, x, y))
+        x, y = numpy.ones(2, dtype), numpy.ones(2, other)
+        ours = np.array(x), np.array(y)
+        try:
+            expected = write(numpy, x, y)
+        except TypeError:
+            with pytest.raises(DTypeError):
+                run(*ours)
+        else:
+            assert run(*ours).tolist() == expected.tolist()
 
 
 def test_operands_that_do_not_fit():
