@@ -445,7 +445,7 @@ class Trace:
         self, record: Record, operands: Sequence[Any], attributes: tuple[Any, ...]
     ) -> tuple[tuple[Value | None, ...], tuple[Cell | None, ...]]:
         """The operands' values, and the cells of those that are arrays."""
-        operands = fitting_numbers(record.name, operands)
+        operands = fitting_numbers(record, operands, lambda n: constant(n, "uint64"))
         cells = tuple(self.cell(o) if isinstance(o, ndarray) else None for o in operands)
         values = (
             self.key()

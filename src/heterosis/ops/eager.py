@@ -6,8 +6,11 @@ The core calls `plan` once for each new signature and keeps what it returns.
 from __future__ import annotations
 
 import inspect
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
+
+import numpy
 
 from heterosis import _core, backends
 from heterosis.ir import views as view
@@ -125,7 +128,8 @@ def call_again(
     _check_out(record.name, out)
     if dtype is not None:
         run, arguments = _in_type(record.name, run, arguments, dtype_name(dtype))
-    return _finish(run, fitting_numbers(record.name, arguments), out, where, dtype is not None)
+    ready = fitting_numbers(record, arguments, lambda n: convert(numpy.array(n, "uint64")))
+    return _finish(run, ready, out, where, dtype is not None)
 
 
 def _in_type(
@@ -164,19 +168,26 @@ def check_range(name: str, given: int) -> None:
         )
 
 
-def fitting_numbers(name: str, arguments: Sequence[Any]) -> list[Any]:
-    """Integers beyond 64 bits beside an array of floats become floats too."""
+def fitting_numbers(
+    record: Any, arguments: Sequence[Any], unsigned: Callable[[int], Any]
+) -> list[Any]:
+    """The arguments, with others in place of integers that int64 does not hold: see
+    `fitting_number`."""
     floats = any(isinstance(a, _core.ndarray) and is_float(a._dtype_name) for a in arguments)
-    return [_fitting_number(name, a, floats) for a in arguments]
+    return [fitting_number(record, a, floats, unsigned) for a in arguments]
 
 
-def _fitting_number(name: str, given: Any, floats: bool) -> Any:
+def fitting_number(record: Any, given: Any, floats: bool, unsigned: Callable[[int], Any]) -> Any:
+    """A huge integer beside `floats` as a float too. For comparisons with integers it is what
+    `unsigned` makes of it; one that no integer reaches is as far from each as infinity."""
     if isinstance(given, tuple):  # of a sequence of operands
-        return tuple(_fitting_number(name, item, floats) for item in given)
+        return tuple(fitting_number(record, item, floats, unsigned) for item in given)
     if not is_huge(given):
         return given
+    if not floats and record.compares:
+        return unsigned(given) if 0 <= given < 2**64 else math.copysign(math.inf, given)
     if not floats:
-        check_range(name, given)
+        check_range(record.name, given)
     return float(given)
 
 

@@ -110,6 +110,7 @@ class Record:
     casts_freely: bool = False  # may round on the way into `out`, as assignment does
     in_place: bool = False  # with `out=` its first operand, writes only what changes
     many: Callable[..., Any] | None = None  # runs it on more arrays than the core takes at once
+    compares: bool = False  # takes every integer, also those that no element type holds
     with_none: bool | None = None  # what comparing any element with None gives
     operation: Any = None
     combine_at: Callable[..., None] | None = None  # `at` of NumPy's ufuncs
@@ -270,7 +271,7 @@ class Record:
         for parameter, use in zip(self.parameters, self.uses, strict=True):
             given = bound.arguments.get(parameter.name, parameter.default)
             if use == ARRAY:
-                given = float(given) if floats and eager.is_huge(given) else given
+                given = eager.fitting_number(self, given, floats, _unsigned)
                 value = as_value(self.name, given)
                 arguments.append(self._check_present(parameter, value))
             elif use == SEQUENCE:
@@ -434,6 +435,10 @@ def as_value(operation_name: str, given: Any) -> Value | None:
         f"{operation_name}: cannot use {type(given).__name__} inside a program; "
         "pass an array or a number."
     )
+
+
+def _unsigned(number: int) -> Value:
+    return constant(number, "uint64")
 
 
 def attribute_value(name: str, given: Any) -> Any:

@@ -14,6 +14,7 @@ from heterosis.runtime.errors import ArgumentError
 
 INTEGERS = ("int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64")
 NUMBERS = (-129, -1, 0, 127, 128, 256, 65536, 2**31, 2**32, 2**63 - 1)
+HUGE = (-(2**63) - 1, 2**63, 2**64 - 1, 2**64, 10**30)
 COMPARISONS = ("lt", "le", "eq", "ne", "ge", "gt")
 ARITHMETIC = ("add", "floordiv", "mod", "and_")
 
@@ -48,6 +49,35 @@ def test_operators_agree_with_numpy(name, dtype):
             else:
                 numpy.testing.assert_array_equal(eager, expected, str(number))
                 numpy.testing.assert_array_equal(hybridized, expected, str(number))
+
+
+@pytest.mark.parametrize("dtype", ("bool", *INTEGERS))
+@pytest.mark.parametrize("name", COMPARISONS)
+def test_integers_of_every_type_and_number_are_compared_as_such(name, dtype):
+    """int64 and uint64, too, which have no common type but floats, that round; and with numbers
+    that no type holds."""
+    apply = getattr(operator, name)
+
+    def compared(x, others):
+        found = [apply(x, y) for y in (*others, *HUGE)]
+        return found + [apply(number, x) for number in HUGE]
+
+    x, others = _extremes(dtype)[:, None], [_extremes(other) for other in INTEGERS]
+    # NumPy compares truth values with no number beyond int64.
+    expected = compared(x.astype("int64") if dtype == "bool" else x, others)
+    ours = np.array(x), [np.array(y) for y in others]
+    for found in (compared(*ours), heterosis.hybridize(compared)(*ours)):
+        for one, other in zip(found, expected, strict=True):
+            numpy.testing.assert_array_equal(one.asnumpy(), other)
+
+
+def _extremes(dtype):
+    if dtype == "bool":
+        return numpy.array([False, True])
+    limits = numpy.iinfo(dtype)
+    near = range(max(limits.min, -2), 3)
+    far = [n for n in (2**62 + 1, 2**63, 2**63 + 1) if n <= limits.max]
+    return numpy.array([limits.min, *near, *far, limits.max - 1, limits.max], dtype)
 
 
 X = numpy.array([1, 2, 3], dtype="uint8")

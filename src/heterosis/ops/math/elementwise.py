@@ -14,7 +14,7 @@ from heterosis.ir.primitives import real as real_primitives
 from heterosis.ir.primitives.conversions import COPY
 from heterosis.ir.primitives.families import Elementwise
 from heterosis.ir.program import Value, apply, constant
-from heterosis.ir.types import DTYPES, FLOATS, INTEGERS, TensorType, is_float
+from heterosis.ir.types import DTYPES, FLOATS, INTEGERS, TensorType, is_float, is_signed
 from heterosis.ops.record import operation
 from heterosis.ops.rules import (
     broadcast_all,
@@ -171,13 +171,26 @@ def binary(
 
     def function(x1: Value, x2: Value) -> Value:
         if rule is truth:
-            x1, x2 = comparable(x1, x2)
+            return _compared(primitive, *comparable(x1, x2))
         return elementwise(primitive, (x1, x2), *rule(name, result_type(x1, x2)))
 
     function.__doc__ = documentation
     samples = Samples(cases, domain, dtypes or _DTYPES[rule])
+    facts["compares"] = rule is truth
     made: Binary = _register(name, function, samples, reference or primitive.meaning, facts)
     return made
+
+
+def _compared(primitive: Elementwise, x1: Value, x2: Value) -> Value:
+    """A comparison. No type holds all integers of uint64 and of a signed type, so these are
+    compared as unsigned ones, but for those below zero."""
+    dtype = result_type(x1, x2)
+    if not is_float(dtype) or any(is_float(x.dtype) for x in (x1, x2)):
+        return elementwise(primitive, (x1, x2), dtype, "bool")
+    signed, lower_first = (x1, (-1, 0)) if is_signed(x1.dtype) else (x2, (0, -1))
+    below = elementwise(primitives.LESS, (signed, constant(0, signed.dtype)), signed.dtype, "bool")
+    found = elementwise(primitive, (x1, x2), "uint64", "bool")
+    return select(below, constant(bool(primitive.meaning(*lower_first)), "bool"), found)
 
 
 METHOD = ("np", "ndarray")  # where users find what is a function and a method
