@@ -7,6 +7,7 @@ import pytest
 from scipy import stats
 
 import heterosis
+from heterosis import ndarray as nd
 from heterosis import np, npx
 from heterosis.ops.random import draws as ops
 from heterosis.runtime.errors import (
@@ -160,6 +161,11 @@ def test_seeds_reproduce_and_calls_differ():
     assert all(a != b for a, b in zip(first, second, strict=True))
     npx.random.seed(6)
     assert R.normal(size=5).tolist() != first[0]
+    drawn = []
+    for seed, number in ((npx.random.seed, -1), (nd.random.seed, -1), (R.seed, 2**64 - 1)):
+        seed(number)  # any integer, in MXNet
+        drawn.append(R.normal(size=5).tolist())
+    assert drawn[0] == drawn[1] == drawn[2]
     state = R.get_state()
     x = R.normal(size=3).tolist()
     R.set_state(state)
@@ -224,7 +230,6 @@ def test_choice():
     assert R.choice(5).shape == () and R.choice(5, (2, 2)).shape == (2, 2)
     assert sorted(R.choice(6, 6, replace=False).tolist()) == list(range(6))
     assert len(set(R.choice(100, 20, replace=False).tolist())) == 20
-    assert R.choice(np.array([[1, 2], [3, 4]]), 5).shape == (5, 2)
     assert R.choice([0.0, 1.0, 0.0], 3, p=[0, 1, 0]).tolist() == [1.0] * 3
     weighted = numpy.stack(
         [R.choice(3, 2, replace=False, p=[0.1, 0.2, 0.7]).asnumpy() for _ in range(500)]
@@ -290,6 +295,14 @@ def test_vectors():
         (lambda: R.choice(3, 2, replace=False, p=[1, 0, 0]).wait_to_read(), ArgumentError),
         (lambda: R.poisson(1e30), ArgumentError),
         (lambda: R.choice(0, 1), ArgumentError),
+        (lambda: R.choice(np.ones((2, 2))), ValueError),
+        (lambda: R.choice([[1, 2]], 3, p=[1]), ValueError),
+        (lambda: R.seed(-1), ValueError),
+        (lambda: R.seed(2**64), ValueError),
+        (lambda: R.seed(1.5), TypeError),
+        (lambda: R.seed(numpy.float32(3)), TypeError),
+        (lambda: npx.random.seed(1.5), TypeError),
+        (lambda: nd.random.seed(1.5), ValueError),
         (lambda: R.choice(5, 1, p=np.array([0.5, 0.5])), ArgumentError),
         (lambda: R.multinomial(5, [0.9, 0.5, 0.0]), ArgumentError),
         (lambda: R.shuffle([1, 2, 3]), DTypeError),

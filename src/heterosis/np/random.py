@@ -7,6 +7,7 @@ operations are compiled together. Parameters are numbers or arrays, which broadc
 from __future__ import annotations
 
 import math
+import operator
 import os
 from collections.abc import Callable
 from math import prod
@@ -41,8 +42,9 @@ _SEED_OUTSIDE = "Call it outside of the function."
 def seed(seed: int | None = None, ctx: Any = None) -> None:
     """Start the sequence of random numbers that belongs to `seed`; without one, any sequence."""
     modes.refuse_in_capture("np.random.seed", _SEED_OUTSIDE)
-    number = int.from_bytes(os.urandom(8), "little") if seed is None else int(seed)
-    _core.seed(number % (1 << 64))
+    number = int.from_bytes(os.urandom(8), "little") if seed is None else operator.index(seed)
+    _check(0 <= number < 1 << 64, "seed", "seed", seed, "an integer from 0 on, of up to 64 bits")
+    _core.seed(number)
 
 
 def get_state() -> tuple[str, int, int]:
@@ -407,6 +409,9 @@ def choice(
     items = None if isinstance(a, int) else (a if isinstance(a, _core.ndarray) else array(a))
     if items is not None and not items.ndim:
         items, a = None, int(items.item())
+    elif items is not None and items.ndim != 1:
+        expected = "one dimension, or a number; choose places: a[np.random.choice(len(a), size)]"
+        _check(False, "choice", "a's shape", items.shape, expected)
     count = a if items is None else items.shape[0]
     size = _size(size, out)
     wanted = prod(size or ())

@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+import operator
 from typing import Any
 
-from heterosis.np.random import bernoulli, normal, seed, uniform
+from heterosis.np import random as _numpy
+from heterosis.np.random import bernoulli, normal, uniform
 from heterosis.ops.rules import broadcast_shapes
 from heterosis.runtime.arguments import check_members as _check_members
 
 __all__ = ["bernoulli", "normal_n", "seed", "uniform_n"]
+
+
+def seed(seed: int, ctx: Any = None) -> None:
+    """Start the sequence of random numbers that belongs to `seed`, any integer, as in MXNet; of
+    more than 64 bits, the last ones count."""
+    _numpy.seed(operator.index(seed) % (1 << 64), ctx)
 
 
 def uniform_n(

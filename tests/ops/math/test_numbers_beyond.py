@@ -51,7 +51,7 @@ def test_operators_agree_with_numpy(name, dtype):
                 numpy.testing.assert_array_equal(hybridized, expected, str(number))
 
 
-@pytest.mark.parametrize("dtype", ("bool", *INTEGERS))
+@pytest.mark.parametrize("dtype", ["bool", *INTEGERS])
 @pytest.mark.parametrize("name", COMPARISONS)
 def test_integers_of_every_type_and_number_are_compared_as_such(name, dtype):
     """int64 and uint64, too, which have no common type but floats, that round; and with numbers

@@ -8,7 +8,7 @@ from typing import Any
 
 from heterosis import np
 from heterosis.mxnet.operators import random as _operators
-from heterosis.np.random import seed
+from heterosis.npx.random import seed
 from heterosis.runtime.arguments import check_members as _check_members
 
 
