@@ -197,6 +197,19 @@ def test_ldexp_reaches_every_exponent():
     same(np.ldexp(np.array([2.0]), np.array([0.5])), [2 * 2**0.5])
 
 
+@pytest.mark.parametrize("wrap", [lambda f: f, heterosis.hybridize], ids=["eager", "hybridized"])
+def test_ldexp_is_as_precise_as_its_operands(wrap):
+    exponent = np.array([0.5, 2], dtype="float64")
+    expected = 1.7 * 2.0 ** exponent.asnumpy()
+    for x in (1.7, np.array([1.7], dtype="float64"), np.array(1.7)):
+        found = wrap(np.ldexp)(x, exponent)
+        assert found.dtype == "float64"
+        rounded = expected * float(x) / 1.7 if isinstance(x, np.ndarray) else expected
+        numpy.testing.assert_allclose(found.asnumpy(), rounded, 1e-14)
+    assert wrap(np.ldexp)(np.ones(1, dtype="float16"), 0.5).dtype == "float16"
+    assert wrap(np.ldexp)(np.ones(1), exponent.astype("int64")).dtype == "float32"
+
+
 _TYPES = [d for d in DTYPES if d != "bfloat16"]
 WRITES = {
     "+=": lambda n, x, y: operator.iadd(x, y),

@@ -260,9 +260,10 @@ def frexp(x: Value) -> tuple[Value, Value]:
 )
 def ldexp(x1: Value, x2: Value) -> Value:
     """`x1 * 2**x2`, exact for integer `x2`."""
-    x1 = cast(x1, floating(result_type(x1)))
     if is_float(x2.dtype):
-        return multiply(x1, exp2(cast(x2, x1.dtype)))
+        dtype = floating(result_type(x1, x2))
+        return multiply(cast(x1, dtype), exp2(cast(x2, dtype)))
+    x1 = cast(x1, floating(result_type(x1)))
     x1, x2 = broadcast_all("ldexp", (x1, cast(x2, "int64")))
     return apply(primitives.LDEXP, (x1, x2), TensorType(x1.shape, x1.dtype))
 
