@@ -9,6 +9,7 @@ import heterosis
 from heterosis import autograd, np, npx
 from heterosis import ndarray as nd
 from heterosis import symbol as sym
+from heterosis.runtime.errors import LinearAlgebraError
 
 CASES = {
     # lengths at zero: their slope there counts as zero
@@ -50,6 +51,9 @@ CASES = {
     "sort": (lambda x: (np.sort(x) * np.array([1, 2, 3])).sum(), [2, 1, 2], [2, 1, 3]),
     "median": (np.median, [2, 1, 2], [1, 0, 0]),
     "relu": (lambda x: npx.relu(x).sum(), [0, 2, -3], [0, 1, 0]),
+    "hard_sigmoid": (lambda x: npx.hard_sigmoid(x).sum(), [-2.5, 0, 2.5], [0, 0.2, 0]),
+    "hard_sigmoid far": (lambda x: npx.hard_sigmoid(x).sum(), [-inf, inf, 3], [0, 0, 0]),
+    "hardswish": (lambda x: npx.hardswish(x).sum(), [-3, 3, 0], [0, 1, 0.5]),
     "clip": (lambda x: np.clip(x, 0, 2).sum(), [0, 2, 3], [1, 1, 0]),
     "maximum": (lambda x: np.maximum(x, x).sum(), [0, 2, 3], [1, 1, 1]),
     "maximum with NaN": (  # which goes to the operand that is the result
@@ -62,6 +66,8 @@ CASES = {
     "sigmoid": (lambda x: npx.sigmoid(x).sum(), [0, 2000, -2000], [0.25, 0, 0]),
     "log_softmax": (lambda x: npx.log_softmax(x)[1], [0, 2000, -3], [0, 0, 0]),
     "logaddexp": (lambda x: np.logaddexp(x, -inf).sum(), [0, 2, -3], [1, 1, 1]),
+    "smooth_l1": (lambda x: npx.smooth_l1(x).sum(), [inf, -inf, 0.5], [1, -1, 0.5]),
+    "smooth_l1 at its corners": (lambda x: npx.smooth_l1(x, 2).sum(), [0.25, -0.25, 0], [1, -1, 0]),
     "where": (lambda x: np.where(x > 0, x, 0 * x).sum(), [0, inf, -3], [0, 1, 0]),
     # how sorting is spelled
     "nd.sort": (
@@ -80,6 +86,13 @@ CASES = {
     ),
     "percentile": (lambda x: np.percentile(x, 75), [2, 1, 4], [0.5, 0, 0.5]),
     "quantile": (lambda x: np.quantile(x, np.array([0, 1])).sum(), [2, 1, 4], [0, 1, 1]),
+    # in q there is no single slope at an element's place: it counts as 0 there
+    "quantile in q": (
+        lambda q: np.quantile(np.array([1, 2, 4, 8, 16]), q).sum(), [0, 0.25, 0.3], [0, 0, 8]
+    ),
+    "percentile in q": (
+        lambda q: np.percentile(np.array([1, 2, 4, 8, 16]), q).sum(), [100, 75, 80], [0, 0, 0.32]
+    ),
     "quantile lower": (lambda x: np.quantile(x, 0.9, method="lower"), [2, 1, 4], [1, 0, 0]),
 }  # fmt: skip
 
@@ -98,6 +111,45 @@ def test_gradient(name):
     function, values, expected = CASES[name]
     for f in (function, heterosis.hybridize(function)):
         numpy.testing.assert_allclose(_gradient(f, values), expected, 1e-5, 1e-6)
+
+
+MATRICES = {  # of all ranks, and their cofactors
+    "rank 2": ([[1, 2], [3, 4]], [[4, -3], [-2, 1]]),
+    "rank 1": ([[1, 2], [2, 4]], [[4, -2], [-2, 1]]),
+    "rank 0": ([[0, 0], [0, 0]], [[0, 0], [0, 0]]),
+    "a first column of zeros": ([[0, 1], [0, 0]], [[0, 0], [-1, 0]]),
+    "3 of rank 2": ([[1, 2, 3], [2, 4, 6], [1, 1, 2]], [[2, 2, -2], [-1, -1, 1], [0, 0, 0]]),
+    "3 of rank 1": ([[1, 1, 1]] * 3, [[0, 0, 0]] * 3),
+    "a number": ([[0]], [[1]]),
+    "a stack": ([[[1, 2], [2, 4]], [[1, 0], [0, 2]]], [[[4, -2], [-2, 1]], [[2, 0], [0, 1]]]),
+}
+
+
+@pytest.mark.parametrize("name", MATRICES)
+def test_determinants(name):
+    values, expected = MATRICES[name]
+    function = lambda x: np.linalg.det(x).sum()  # noqa: E731
+    for f in (function, heterosis.hybridize(function)):
+        numpy.testing.assert_allclose(_gradient(f, values), expected, 1e-5, 1e-5)
+
+
+@pytest.mark.parametrize("hybrid", [False, True])
+def test_the_logarithm_of_no_determinant_has_no_gradient(hybrid):
+    function = lambda x: np.linalg.slogdet(x)[1]  # noqa: E731
+    with pytest.raises(LinearAlgebraError, match="the matrix is singular"):
+        _gradient(heterosis.hybridize(function) if hybrid else function, [[1, 2], [2, 4]])
+
+
+@pytest.mark.parametrize("hybrid", [False, True])
+def test_determinants_twice(hybrid):
+    det = heterosis.hybridize(np.linalg.det) if hybrid else np.linalg.det
+    x = np.array([[1.0, 2.0], [3.0, 5.0]])
+    x.attach_grad()
+    with autograd.record():
+        (slope,) = autograd.grad(det(x), x, create_graph=True)
+        y = (slope * np.array([[1, 2], [3, 4]])).sum()
+    y.backward()
+    numpy.testing.assert_allclose(x.grad.asnumpy(), [[4, -3], [-2, 1]], 1e-4, 1e-4)
 
 
 @pytest.mark.parametrize(

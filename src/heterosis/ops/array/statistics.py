@@ -138,7 +138,8 @@ def quantile(
     keepdims: bool = False,
     method: Any = None,
 ) -> Value:
-    """The value below which the fraction `q` of elements along `axis` lies."""
+    """The value below which the fraction `q` of elements along `axis` lies. Where that is an
+    element, not a number between two, the slope with respect to `q` counts as 0."""
     return _quantile("quantile", a, q, axis, method or interpolation, keepdims)
 
 

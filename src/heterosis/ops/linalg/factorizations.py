@@ -11,8 +11,10 @@ import numpy
 from heterosis.ir import views
 from heterosis.ir.primitives import factorizations
 from heterosis.ir.primitives.families import Opaque
-from heterosis.ir.program import ASSEMBLE, IOTA, Value, apply, apply_many, constant
+from heterosis.ir.program import ASSEMBLE, INPUT, IOTA, Program, Value, apply, apply_many, constant
 from heterosis.ir.types import TensorType
+from heterosis.ops.control.flow import conditional
+from heterosis.ops.linalg.matmul import matmul
 from heterosis.ops.math import elementwise as e
 from heterosis.ops.math import reductions as rd
 from heterosis.ops.math.real import log
@@ -65,6 +67,10 @@ def matrices(name: str, a: Value, *, square: bool = False) -> Value:
             "for matrices that are not square see np.linalg.lstsq, pinv and svd."
         )
     return cast(a, real_type(name, a))
+
+
+def _transposed_inverse(a: Any) -> Any:
+    return numpy.swapaxes(numpy.linalg.inv(a), -1, -2)
 
 
 def transposed(x: Value) -> Value:
@@ -252,9 +258,44 @@ def _signed(odd: Value, x: Value) -> Value:
     numpy=numpy.linalg.det, names={"mxnet": "_npi_det"}, samples=matrix_samples(shapes=_SQUARE)
 )
 def det(a: Value) -> Value:
-    """The determinant of square matrices."""
+    """The determinant of square matrices. Its gradient exists for singular ones, too."""
     diagonal, odd = _lu(matrices("det", a, square=True))
     return _signed(odd, rd.prod(diagonal, -1))
+
+
+@linear_algebra(
+    numpy=lambda a, determinant: determinant[..., None, None] * _transposed_inverse(a),
+    public=(),
+    samples=matrix_samples(Case(((3, 3), ())), Case(((2, 4, 4), (2,))), Case(((0, 2, 2), (0,)))),
+)
+def cofactors(a: Value, determinant: Value) -> Value:
+    """The derivative of the determinant, which is given: that times the inverse, transposed. Where
+    a determinant is 0, it is of the singular values, and exists too."""
+    if not a.size:
+        return a
+    operands = [apply(INPUT, (), value.type) for value in (a, determinant)]
+    ways = (_cofactors_of_singular(operands[0]), _cofactors_by_inverse(*operands))
+    then, otherwise = (Program(tuple(operands), (way,), "cofactors") for way in ways)
+    is_singular = rd.any(e.equal(determinant, constant(0.0, a.dtype)))
+    return conditional(is_singular, (a, determinant), then, otherwise)[0]
+
+
+def _cofactors_by_inverse(a: Value, determinant: Value) -> Value:
+    return e.multiply(views.reshape(determinant, (*determinant.shape, 1, 1)), transposed(inv(a)))
+
+
+def _cofactors_of_singular(a: Value) -> Value:
+    """U, and Vt whose rows are multiplied by all singular values but their own."""
+    u, values, vt = svd(a)
+    n = a.shape[-1]
+    row = views.reshape(values, (*values.shape[:-1], 1, n))
+    own = cast(identity(values.shape[:-1], n, a.dtype), "bool")
+    others = rd.prod(e.select(own, constant(1.0, a.dtype), row), -1)
+    turned = e.sign(e.multiply(det(u), det(vt)))
+    column = views.reshape(
+        e.multiply(others, views.reshape(turned, (*turned.shape, 1))), (*others.shape, 1)
+    )
+    return matmul(u, e.multiply(column, vt))
 
 
 @linear_algebra(
@@ -263,7 +304,8 @@ def det(a: Value) -> Value:
     samples=matrix_samples(shapes=_SQUARE),
 )
 def slogdet(a: Value) -> tuple[Value, Value]:
-    """The sign of the determinant, and the logarithm of its size."""
+    """The sign of the determinant, and the logarithm of its size, which has no gradient where the
+    matrix is singular: that is an error."""
     diagonal, odd = _lu(matrices("slogdet", a, square=True))
     sign = _signed(odd, rd.prod(e.sign(diagonal), -1))
     return sign, rd.sum(log(e.absolute(diagonal)), -1)

@@ -10,6 +10,7 @@ from heterosis.ops.linalg import factorizations
 from heterosis.ops.linalg.factorizations import identity, transposed
 from heterosis.ops.linalg.matmul import matmul
 from heterosis.ops.math import elementwise as e
+from heterosis.ops.math.reductions import sum as total
 from heterosis.ops.math.reductions import summed_to
 from heterosis.ops.record import gradient_of
 from heterosis.ops.rules import cast
@@ -65,8 +66,15 @@ def _inv(g: Value, y: Value, a: Value) -> Value:
 
 @gradient_of(factorizations.det)
 def _det(g: Value, y: Value, a: Value) -> Value:
-    scale = _number_for_each(e.multiply(g, y))
-    return e.multiply(scale, transposed(factorizations.inv(a)))
+    return e.multiply(_number_for_each(g), factorizations.cofactors(a, y))
+
+
+@gradient_of(factorizations.cofactors)
+def _cofactors(g: Value, y: Value, a: Value, determinant: Value) -> tuple[Value, Value]:
+    turned = transposed(factorizations.inv(a))
+    inner = matmul(matmul(turned, transposed(g)), turned)
+    of_determinant = total(e.multiply(g, turned), (-2, -1))
+    return e.negative(e.multiply(_number_for_each(determinant), inner)), of_determinant
 
 
 @gradient_of(factorizations.slogdet)

@@ -149,10 +149,13 @@ def mish(data: Value) -> Value:
     names={"mxnet": "hard_sigmoid", "onnx": "HardSigmoid"},
 )
 def hard_sigmoid(data: Value, alpha: Value = default(0.2), beta: Value = default(0.5)) -> Value:
-    """The line `alpha * data + beta` within 0 and 1: a cheap `sigmoid`."""
+    """The line `alpha * data + beta` within 0 and 1: a cheap `sigmoid`. Its slope where the line
+    meets them counts as 0."""
     x = _real(data)
     line = e.add(e.multiply(x, cast(alpha, x.dtype)), cast(beta, x.dtype))
-    return e.minimum(e.maximum(line, _zero()), constant(1, "int64", weak=True))
+    zero, one = (constant(n, x.dtype) for n in (0.0, 1.0))
+    above = e.select(e.less_equal(line, zero), zero, line)
+    return e.select(e.greater_equal(line, one), one, above)
 
 
 @_activation(lambda data: data * numpy.clip(data + 3, 0, 6) / 6, names={"onnx": "HardSwish"})

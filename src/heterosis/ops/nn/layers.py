@@ -44,9 +44,12 @@ def smooth_l1(data: Value, scalar: Value = default(1.0)) -> Value:
     x = cast(data, floating(data.dtype))
     square = e.square(cast(scalar, x.dtype))
     half, size = constant(0.5, x.dtype), e.absolute(x)
-    near = e.multiply(e.multiply(e.square(x), square), half)
+    is_near = e.less(size, r.reciprocal(square))
+    # The parabola sees no number that is far: it may overflow there, and its derivative too.
+    inside = e.select(is_near, x, constant(0.0, x.dtype))
+    near = e.multiply(e.multiply(e.square(inside), square), half)
     far = e.subtract(size, e.true_divide(half, square))
-    return e.select(e.less(size, r.reciprocal(square)), near, far)
+    return e.select(is_near, near, far)
 
 
 # -- products and tables --------------------------------------------------------------------------
