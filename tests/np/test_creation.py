@@ -86,6 +86,7 @@ FAULTS = [
     (lambda: np.full(2, np.ones(3)), ShapeError, "repeated"),
     (lambda: np.arange(0, 1, 0), ZeroDivisionError, "step"),
     (lambda: np.arange("a"), DTypeError, "numbers"),
+    (lambda: np.arange(3, dtype="bool"), TypeError, "3 numbers of bool"),
     (lambda: np.linspace(0, 1, -1), ArgumentError, "points"),
     (lambda: np.indices(2), TypeError, "sequence"),
     (lambda: np.meshgrid(np.ones(2), indexing="no"), ArgumentError, "indexing"),

@@ -60,6 +60,11 @@ def arange(
         raise ZeroStepError("arange: the step is 0; expected another number.")
     count = max(_steps(start, stop, step), 0)
     name = dtype_name(dtype)
+    if name == "bool" and count > 2:
+        raise DTypeError(
+            f"arange: {count} numbers of bool, which has two; expected up to 2 of them, or another "
+            "dtype."
+        )
     check_shape("arange", count, ITEMSIZE[name])
     if is_float(name):
         return _operations.progression(float(start), float(step), count, name)

@@ -43,6 +43,10 @@ class ZeroStepError(ArgumentError, ZeroDivisionError):
     """A step of 0, which leads nowhere."""
 
 
+class ZeroWeightError(ArgumentError, ZeroDivisionError):
+    """Weights that add up to 0, by which nothing can be divided."""
+
+
 class IndexingError(HeterosisError, IndexError):
     """An index outside an array, or of a kind that cannot index."""
 

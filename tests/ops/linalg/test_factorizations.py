@@ -3,6 +3,7 @@
 import numpy
 import pytest
 
+import heterosis
 from heterosis import np, npx
 from heterosis.runtime.errors import ArgumentError, DTypeError, LinearAlgebraError, ShapeError
 
@@ -149,6 +150,15 @@ def test_pinv_of_a_singular_matrix():
     close(np.linalg.pinv(np.array(a)), numpy.linalg.pinv(a.astype("float64")))
     close(np.linalg.pinv(np.array(a), 1e-3), numpy.linalg.pinv(a.astype("float64")))
     assert np.linalg.matrix_rank(np.array(a)).item() == 1
+
+
+@pytest.mark.parametrize("p", [None, 2, -2])
+@pytest.mark.parametrize("wrap", [lambda f: f, heterosis.hybridize], ids=["eager", "hybridized"])
+def test_the_condition_of_singular_matrices(wrap, p):
+    for a in ([[0.0, 0.0], [0.0, 0.0]], [[1.0, 0.0], [0.0, 0.0]]):
+        with numpy.errstate(divide="ignore"):
+            expected = numpy.linalg.cond(numpy.array(a, "float32"), p)
+        assert wrap(lambda a: np.linalg.cond(a, p))(np.array(a)).item() == expected
 
 
 def test_norm_takes_infinity_by_name():

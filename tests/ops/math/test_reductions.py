@@ -7,6 +7,7 @@ import numpy
 import pytest
 
 from heterosis import autograd, hybridize, np, npx
+from heterosis.ir.types import INTEGERS
 from heterosis.runtime.errors import ArgumentError, AxisError, ShapeError
 
 NAN = numpy.nan
@@ -26,7 +27,23 @@ def test_the_extreme_of_what_may_be_nothing_has_an_initial_value(name):
         getattr(np, name)(np.array(x), where=np.array(where))
     expected = getattr(numpy, name)(x, where=where, initial=2)
     assert getattr(np, name)(np.array(x), where=np.array(where), initial=2).item() == expected
-    assert getattr(np, name)(np.array(x), where=True).item() == getattr(x, name[-3:])()
+    for run in (getattr(np, name), hybridize(lambda x, where: getattr(np, name)(x, where=where))):
+        assert run(np.array(x), where=True).item() == getattr(x, name[-3:])()
+        with pytest.raises(ArgumentError, match="give a value for `initial`"):
+            run(np.array(x), where=False).asnumpy()
+
+
+@pytest.mark.parametrize("dtype", ["bool", *INTEGERS])
+@pytest.mark.parametrize("name", ["max", "min", "sum", "prod"])
+def test_what_where_leaves_out_of_integers_counts_for_nothing(name, dtype):
+    x = numpy.array([0, 1, 1] if dtype == "bool" else [3, 100, 7], dtype)
+    where = numpy.array([False, True, False])
+
+    def function(n, x, where):
+        return getattr(n, name)(x, where=where, initial=1)
+
+    for run in (lambda *a: function(np, *a), hybridize(lambda *a: function(np, *a))):
+        assert run(np.array(x), np.array(where)).item() == function(numpy, x, where)
 
 
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
@@ -150,8 +167,21 @@ def test_average():
     numpy.testing.assert_allclose(got.asnumpy(), expected)
     numpy.testing.assert_allclose(total.asnumpy(), weights)
     assert np.average(np.array(x)).item() == 2.5
+    for run in (np.average, hybridize(np.average)):
+        with pytest.raises(ZeroDivisionError, match="weights of an average add up to 0"):
+            run(np.array(x), axis=1, weights=np.array([1.0, -2.0, 1.0])).asnumpy()
     with pytest.raises(ShapeError, match="weights"):
         np.average(np.array(x), axis=0, weights=np.array(w))
+
+
+@pytest.mark.parametrize("hybrid", [False, True])
+def test_the_spread_of_many_numbers_far_from_zero(hybrid):
+    """The mean comes first: squares of the numbers themselves would leave nothing of it."""
+    x = numpy.random.default_rng(2).normal(1e6, 1, 10**6).astype("float32")
+    for name in ("var", "std"):
+        function = getattr(np, name)
+        found = (hybridize(function) if hybrid else function)(np.array(x)).item()
+        assert found == pytest.approx(getattr(x.astype("float64"), name)(), rel=1e-4)
 
 
 def test_axes_that_do_not_exist():

@@ -250,7 +250,9 @@ def cond(x: Value, p: Order = None) -> Value:
     if p in (None, 2, -2):
         values = _values(x)
         largest, smallest = rd.max(values, -1), rd.min(values, -1)
-        return e.true_divide(smallest, largest) if p == -2 else e.true_divide(largest, smallest)
+        over, under = (smallest, largest) if p == -2 else (largest, smallest)
+        none = e.equal(largest, constant(0.0, x.dtype))  # a matrix of zeros magnifies all of them
+        return e.select(none, constant(inf, x.dtype), e.true_divide(over, under))
     axes = (x.ndim - 2, x.ndim - 1)
     p = _NAMED.get(p, p)
     return e.multiply(_matrix_norm(x, p, axes), _matrix_norm(inv(x), p, axes))

@@ -14,6 +14,7 @@ from heterosis.ir.primitives.families import Reduction, Scan
 from heterosis.ir.primitives.reductions import ALL, ANY, CUMPROD, CUMSUM, MAX, MIN, PROD, SUM
 from heterosis.ir.program import Value, apply, constant, extent
 from heterosis.ir.types import FLOATS, TensorType, highest, is_float, lowest
+from heterosis.ops.bounds import required
 from heterosis.ops.math.elementwise import (
     METHOD,
     Binary,
@@ -34,7 +35,14 @@ from heterosis.ops.math.real import root
 from heterosis.ops.record import operation
 from heterosis.ops.rules import cast, floating, iota, wide
 from heterosis.ops.samples import Case, Samples, reduction_cases
-from heterosis.runtime.errors import ArgumentError, ShapeError, check_axes, check_axis
+from heterosis.runtime.errors import (
+    ArgumentError,
+    ShapeError,
+    ZeroWeightError,
+    check_axes,
+    check_axis,
+)
+from heterosis.runtime.raising import told
 
 Axes: TypeAlias = "int | tuple[int, ...] | None"
 
@@ -88,21 +96,25 @@ def _check_not_empty(name: str, x: Value, axis: Axes) -> None:
         )
 
 
-def _check_all_taken(name: str, where: Value | None) -> None:
-    """Nothing may be left to be the extreme of; a number in place of `where` is True."""
-    if where is not None and not where.type.weak:
-        raise ArgumentError(
-            f"{name}: `where` may take no element, and nothing is the {name} of none; give a value "
-            "for `initial`, which counts as one more element."
-        )
+def _all_taken(name: str, a: Value, where: Value | None) -> Value:
+    """`a`, of which something must be left to be the extreme of: `where`, if there is one, must be
+    the number True."""
+    if where is None:
+        return a
+    failure = (
+        f"{name}: `where` may take no element, and nothing is the {name} of none; give a value "
+        "for `initial`, which counts as one more element."
+    )
+    if not where.type.weak:
+        raise ArgumentError(failure)
+    return required(a, cast(where, "bool"), failure)
 
 
 def _only(x: Value, where: Value | None, otherwise: Any) -> Value:
     """`x`, with `otherwise` where `where` is false."""
     if where is None:
         return x
-    neutral = constant(otherwise, "float64" if is_float(x.dtype) else "int64", weak=True)
-    return select(where, x, cast(neutral, x.dtype))
+    return select(where, x, constant(otherwise, x.dtype))
 
 
 # -- sums and products ----------------------------------------------------------------------------
@@ -195,7 +207,7 @@ def _extreme(
     ) -> Value:
         if initial is None:
             _check_not_empty(primitive.name, a, axis)
-            _check_all_taken(primitive.name, where)
+            a = _all_taken(primitive.name, a, where)
         result = reduce(primitive, _only(a, where, least(a.dtype)), axis, keepdims)
         return result if initial is None else pick(result, cast(initial, a.dtype))
 
@@ -455,8 +467,13 @@ def average(
         product = true_divide(multiply(a, weights), constant(1, "int64", weak=True))
         weights = views.broadcast(cast(weights, product.dtype), a.shape)
         total = reduce(SUM, weights, axis, keepdims)
+        total = required(total, not_equal(total, constant(0.0, total.dtype)), _NO_WEIGHT)
         result = true_divide(reduce(SUM, product, axis, keepdims), total)
     return (result, views.broadcast(total, result.shape)) if returned else result
+
+
+_TOLD = "the weights of an average add up to 0; expected another sum. Give other weights."
+_NO_WEIGHT = told(_TOLD, ZeroWeightError(_TOLD))
 
 
 def _along(name: str, weights: Value, a: Value, axis: Axes) -> Value:
