@@ -140,6 +140,7 @@ ROWS = [
     (lambda x: np.argwhere(x), SHAPE),
     (lambda x: np.compress(x[:, 0] > 0, x, axis=0), SHAPE),
     (lambda x: np.repeat(x, x[0].astype("int64"), axis=1), SHAPE),
+    (lambda x: x.repeat(x.sum().astype("int64")), SHAPE),
     (_comprehension, CONDITION),
     (_generator, CONDITION),
     (_source_is_not_known, CONDITION),

@@ -195,7 +195,8 @@ def test_methods_of_numpy(m, name):
 
 
 def test_methods_with_arguments(m):
-    assert m.repeat(2, axis=1).shape == (2, 6)
+    for two in (2, [2], numpy.array(2), np.array(2, dtype="int64"), np.array([2], dtype="int64")):
+        assert m.repeat(two, axis=1).shape == (2, 6)
     assert m.take(np.array([2, 0], dtype="int32"), axis=1).tolist() == M[:, [2, 0]].tolist()
     assert m.swapaxes(0, 1).tolist() == M.T.tolist()
     assert m.broadcast_to((2, 2, 3)).shape == (2, 2, 3)

@@ -218,6 +218,19 @@ _WHOLE: dict[Callable[..., Any], Callable[..., Any]] = {
 }
 
 
+def _power(_: Flow, base: Any, exp: Any, mod: Any = None) -> Any:
+    """What `pow` is."""
+    if mod is None or not any(map(_is_number, (base, exp, mod))):
+        return pow(base, exp, mod)
+    raise modes.refusals.note(
+        CaptureError(
+            f"pow at {user_line()}: three numbers, and arrays have chosen one of them; expected "
+            "numbers that are known while a program is captured. Write base ** exp % mod, where 64 "
+            "bits hold the power."
+        )
+    )
+
+
 def _array(flow: Flow, given: Any, *more: Any, **named: Any) -> Any:
     """What `np.array` is, of a number that arrays have chosen."""
     if not _is_number(given):
@@ -249,6 +262,7 @@ _REPLACED: dict[int, Callable[..., Any]] = {
     id(type): _type,
     id(np.array): _array,
     **{id(one): functools.partial(_whole, one) for one in _WHOLE},
+    id(pow): _power,
     id(id): _identity,
     id(getattr): _attribute,
     id(hasattr): _has_attribute,

@@ -128,12 +128,18 @@ def _on_host(name: str, given: Any) -> Any:
     return whole
 
 
+def _is_one(given: Any) -> bool:
+    """Whether it is a number, or an array without dimensions, not one for each."""
+    return not hasattr(given, "__len__") or getattr(given, "ndim", 1) == 0
+
+
 def repeat(a: Any, repeats: Any, axis: int | None = None) -> Any:
     """Each element `repeats` times in a row; `repeats` may be one number for each."""
-    if hasattr(repeats, "__len__") and len(repeats) == 1:
+    if not _is_one(repeats) and len(repeats) == 1:
         (repeats,) = repeats
-    if not hasattr(repeats, "__len__") or getattr(repeats, "ndim", 1) == 0:
-        return join.repeat_each(a, operator.index(repeats), axis)
+    if _is_one(repeats):
+        number = _on_host("repeat", repeats) if isinstance(repeats, ndarray) else repeats
+        return join.repeat_each(a, operator.index(number), axis)
     a, axis = _along("repeat", a, axis)
     rows = numpy.repeat(numpy.arange(a.shape[axis]), _on_host("repeat", repeats))
     return _chosen(a, rows, axis)

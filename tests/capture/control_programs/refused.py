@@ -372,6 +372,21 @@ def a_method_of_a_chosen_number(x):
     return x * _number(x).bit_length()
 
 
+@refused(r"pow at .*: three numbers, and arrays have chosen one of them")
+def a_chosen_number_is_the_base_of_a_power_with_a_modulus(x):
+    return x * pow(_number(x), 2, 7)
+
+
+@refused(r"pow at .*: three numbers, and arrays have chosen one of them")
+def a_chosen_number_is_the_modulus_of_a_power(x):
+    return x * pow(9, exp=2, mod=_number(x))
+
+
+@refused("How many elements this gives")
+def a_chosen_number_of_repetitions(x):
+    return np.repeat(x, _number(x))
+
+
 @refused("a list or a tuple, and a number that arrays have chosen")
 def a_list_is_repeated(x):
     return x * len([1.0] * _number(x))

@@ -10,10 +10,10 @@ import numpy
 
 from heterosis.ir import views
 from heterosis.ir.primitives import factorizations
+from heterosis.ir.primitives.control import COND
 from heterosis.ir.primitives.families import Opaque
 from heterosis.ir.program import ASSEMBLE, INPUT, IOTA, Program, Value, apply, apply_many, constant
 from heterosis.ir.types import TensorType
-from heterosis.ops.control.flow import conditional
 from heterosis.ops.linalg.matmul import matmul
 from heterosis.ops.math import elementwise as e
 from heterosis.ops.math import reductions as rd
@@ -277,7 +277,8 @@ def cofactors(a: Value, determinant: Value) -> Value:
     ways = (_cofactors_of_singular(operands[0]), _cofactors_by_inverse(*operands))
     then, otherwise = (Program(tuple(operands), (way,), "cofactors") for way in ways)
     is_singular = rd.any(e.equal(determinant, constant(0.0, a.dtype)))
-    return conditional(is_singular, (a, determinant), then, otherwise)[0]
+    given = (is_singular, a, determinant)
+    return apply(COND, given, a.type, then=then, otherwise=otherwise)
 
 
 def _cofactors_by_inverse(a: Value, determinant: Value) -> Value:
