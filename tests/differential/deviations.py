@@ -103,6 +103,7 @@ DEVIATIONS: dict[str, dict[str, str]] = {
         "np.clip(v, 3, -1)": "the upper bound wins, as in NumPy",
         "np.around(j, -1)": "tens are rounded, as in NumPy",
         "np.bincount(i)": "counts are int64, as in NumPy; narrow types overflow",
+        "np.average(v, weights=0 * v)": "weights that add up to 0 are an error, as in NumPy",
         "np.percentile(v, [25, 75])": _NUMPY,
         "np.histogram(v, bins=2)": _NUMPY,
         "np.histogram(m, np.array([1, -2, 3]))": "edges that decrease are an error, as in NumPy",

@@ -22,7 +22,7 @@ def cond(
     """How much a matrix magnifies relative errors: the norm of it times that of its inverse."""
 
 def det(a: ArrayLike, *, out: ndarray | None = None) -> ndarray:
-    """The determinant of square matrices."""
+    """The determinant of square matrices. Its gradient exists for singular ones, too."""
 
 def eig(a: ArrayLike) -> tuple[ndarray, ndarray]:
     """Eigenvalues and eigenvectors, as columns, of square matrices whose eigenvalues are real."""
@@ -96,7 +96,9 @@ def qr(a: ArrayLike, mode: str = "reduced") -> Any:
     """
 
 def slogdet(a: ArrayLike) -> tuple[ndarray, ndarray]:
-    """The sign of the determinant, and the logarithm of its size."""
+    """The sign of the determinant, and the logarithm of its size, which has no gradient where the
+    matrix is singular: that is an error.
+    """
 
 def solve(a: ArrayLike, b: ArrayLike, *, out: ndarray | None = None) -> ndarray:
     """The x with `a @ x == b`. `b` is a vector if it has one dimension, else matrices."""

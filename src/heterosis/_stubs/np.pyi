@@ -1281,7 +1281,9 @@ def quantile(
     *,
     out: ndarray | None = None,
 ) -> ndarray:
-    """The value below which the fraction `q` of elements along `axis` lies."""
+    """The value below which the fraction `q` of elements along `axis` lies. Where that is an
+    element, not a number between two, the slope with respect to `q` counts as 0.
+    """
 
 def rad2deg(
     x: ArrayLike,

@@ -195,7 +195,9 @@ def hard_sigmoid(
     *,
     out: ndarray | None = None,
 ) -> ndarray:
-    """The line `alpha * data + beta` within 0 and 1: a cheap `sigmoid`."""
+    """The line `alpha * data + beta` within 0 and 1: a cheap `sigmoid`. Its slope where the line
+    meets them counts as 0.
+    """
 
 def hardswish(data: ArrayLike, *, out: ndarray | None = None) -> ndarray:
     """`data` times the line from 0 at -3 to 1 at 3: a cheap `silu`."""
