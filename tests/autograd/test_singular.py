@@ -6,7 +6,7 @@ import numpy
 import pytest
 
 import heterosis
-from heterosis import autograd, np, npx
+from heterosis import autograd, gluon, np, npx
 from heterosis import ndarray as nd
 from heterosis import symbol as sym
 from heterosis.runtime.errors import LinearAlgebraError
@@ -68,6 +68,11 @@ CASES = {
     "logaddexp": (lambda x: np.logaddexp(x, -inf).sum(), [0, 2, -3], [1, 1, 1]),
     "smooth_l1": (lambda x: npx.smooth_l1(x).sum(), [inf, -inf, 0.5], [1, -1, 0.5]),
     "smooth_l1 at its corners": (lambda x: npx.smooth_l1(x, 2).sum(), [0.25, -0.25, 0], [1, -1, 0]),
+    "huber": (
+        lambda x: gluon.loss.HuberLoss()(x.reshape(3, 1), np.zeros((3, 1))).sum(),
+        [inf, -inf, 0.5],
+        [1, -1, 0.5],
+    ),
     "where": (lambda x: np.where(x > 0, x, 0 * x).sum(), [0, inf, -3], [0, 1, 0]),
     # how sorting is spelled
     "nd.sort": (

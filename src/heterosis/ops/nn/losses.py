@@ -150,7 +150,8 @@ def huber_loss(
 ) -> Array:
     """The absolute difference, rounded off by a parabola where it is below `rho`."""
     far = numpy.abs(_like(label, pred) - pred)
-    loss = numpy.where(far > rho, far - 0.5 * rho, 0.5 / rho * far * far)
+    near = numpy.where(far > rho, 0.0, far)  # a parabola through infinity has no slope
+    loss = numpy.where(far > rho, far - 0.5 * rho, 0.5 / rho * near * near)
     return _mean(loss, sample_weight, weight, batch_axis)
 
 
