@@ -60,7 +60,7 @@ void PlanCache::grow() {
 }
 
 void PlanCache::clear() {
-  entries_.clear();
+  dropped_ = std::exchange(entries_, {});
   used_ = 0;
 }
 

@@ -85,6 +85,9 @@ class PlanCache {
   void grow();
 
   std::vector<Entry> entries_;  // open addressing, a power of two long, at most half full
+  // What was dropped last: a call that is at work names its plan, and what runs beside it, or within
+  // it as garbage is collected, may fill the cache.
+  std::vector<Entry> dropped_;
   size_t used_ = 0;
 };
 
