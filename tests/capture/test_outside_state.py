@@ -26,7 +26,8 @@ import pytest
 
 import heterosis
 from heterosis import np
-from heterosis.runtime.errors import CaptureWarning
+from heterosis.gluon import nn
+from heterosis.runtime.errors import CaptureError, CaptureWarning
 
 
 class Kind(type):
@@ -267,6 +268,34 @@ def test_it_is_told_that_it_is_done_once(name):
     done = "logs|writes|looks|hands|warns|asks"
     with pytest.warns(CaptureWarning, match=f"{name} ({done}).*not at later calls"):
         heterosis.hybridize(DONE[name])(np.ones(1))
+
+
+def test_files_of_ours_are_told_of(tmp_path):
+    path = tmp_path / "saved.npy"
+    numpy.save(path, numpy.ones(1, "float32"))
+    net = nn.Dense(1, in_units=1)
+    net.initialize()
+
+    @heterosis.hybridize
+    def function(x):
+        x = x + np.load(path)
+        net.save_parameters(str(tmp_path / "net.params"))
+        return x
+
+    with pytest.warns(CaptureWarning) as told:
+        function(np.ones(1))
+    lines = [str(one.message).partition(" while")[0] for one in told]
+    assert lines == [
+        f"{name} looks at files, or changes some" for name in ("load", "save_parameters")
+    ]
+
+    @heterosis.hybridize
+    def loading(x):
+        net.load_parameters(str(tmp_path / "net.params"))
+        return net(x.reshape(1, 1))
+
+    with pytest.raises(CaptureError, match="This function has no operation"):
+        loading(np.ones(1))
 
 
 def test_what_arrays_decide_between_is_told_of_in_both_branches():

@@ -16,6 +16,8 @@ from typing import Any
 
 import numpy
 
+from heterosis import _core
+
 _RANDOM = (random.Random, numpy.random.RandomState, numpy.random.Generator)
 _ASKED = (*_RANDOM, contextvars.ContextVar, io.IOBase, logging.Logger, pathlib.Path)
 _CLOCKS = frozenset({
@@ -57,6 +59,12 @@ _FILES = {
         "load", "save", "savez", "savez_compressed", "loadtxt", "savetxt", "genfromtxt", "fromfile",
     }),
 }  # fmt: skip
+# Functions and methods of ours.
+OUR_FILES = frozenset({
+    "load", "save", "savez", "savez_compressed", "loadtxt", "savetxt", "genfromtxt", "fromfile",
+    "load_parameters", "save_parameters", "load_dict", "load_states", "save_states", "imread",
+    "export",
+})  # fmt: skip
 _QUEUES = frozenset({"queue", "_queue", "multiprocessing.queues"})
 _PASSED = frozenset({"put", "put_nowait", "get", "get_nowait"})
 _MODULES = frozenset({
@@ -75,6 +83,8 @@ def asked(function: Any, is_outside: Callable[[Any], bool]) -> tuple[str, str] |
     of the kind. `is_outside` says of an object that it was there before the capture."""
     if function is open:
         return "open opens a file", _BEHIND
+    if isinstance(function, _core.Checked):
+        function = function.__wrapped__
     if not issubclass(type(function), _FUNCTIONS):
         return None
     owner, name = getattr(function, "__self__", None), function.__name__
@@ -111,6 +121,7 @@ def _of_system(name: str, module: str, owner: Any) -> tuple[str, str] | None:
         return f"{name} hands something over", _BEHIND
     of_path = isinstance(owner, pathlib.Path) and not hasattr(pathlib.PurePath, name)
     of_path |= name in _PATHS and module in ("posixpath", "ntpath", "genericpath", "nt")
+    of_path |= name in OUR_FILES and module.startswith("heterosis.")
     if of_path or name in _FILES.get(module, ()):
         return f"{name} looks at files, or changes some", _BEHIND
     if module in _SYSTEM and name not in _OF_TEXTS:

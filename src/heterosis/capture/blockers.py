@@ -140,7 +140,7 @@ BLOCKERS = (
 # By the function of ours that the user has called, or that does what the user has written.
 _BY_FUNCTION = {
     "asnumpy": CONVERTED, "tolist": CONVERTED, "reduce_": CONVERTED, "dlpack": CONVERTED,
-    "as_numpy": LIBRARY, "contains": MEMBER, "save": FILE,
+    "as_numpy": LIBRARY, "contains": MEMBER, "save": FILE, "load": HOST, "load_parameters": HOST,
     "format_array": TEXT, "to_text": TEXT, "representation": TEXT,
     "bincount": SHAPE, "unique": SHAPE, "nonzero": SHAPE, "argwhere": SHAPE, "flatnonzero": SHAPE,
     "where": SHAPE, "repeat": SHAPE, "boolean_mask": SHAPE,
