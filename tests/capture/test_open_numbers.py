@@ -249,6 +249,17 @@ def test_a_place_in_an_array_of_fixed_extents():
         assert outcome(compiled, *given[0]) == outcome(function, *given[1])
 
 
+def test_a_number_that_one_use_fixes_and_another_computes_with():
+    """The elements of an array made of it hold for one number; others depend on it as if open."""
+
+    def function(x, v):
+        return np.array([v, 1 - v]), x * v, x + v / 2, v * 2
+
+    compiled, x = heterosis.hybridize(function), np.ones(3)
+    for v in (*FLOATS, *WHOLE, *FLOATS):
+        assert outcome(compiled, x, v) == outcome(function, x, v), v
+
+
 @pytest.mark.slow
 def test_a_number_never_seen_costs_no_capture():
     compiled = heterosis.hybridize(lambda x, v: x * v + 1)

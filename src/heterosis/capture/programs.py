@@ -209,7 +209,7 @@ class Program:
     def _sizes(self) -> Mapping[str, float]:
         """The open extents and numbers by their names, those too that conditions fix."""
         assert self.captured.conditions is not None and self.values is not None
-        return {**self.captured.conditions.opening.values, **self.values, **self.floats}
+        return {**self.captured.conditions.opening.named, **self.values, **self.floats}
 
     @functools.cached_property
     def plain(self) -> Differentiable:
