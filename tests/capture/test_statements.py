@@ -2,6 +2,7 @@
 
 import functools
 import traceback
+from collections import OrderedDict, namedtuple
 from contextlib import nullcontext
 
 import numpy
@@ -14,6 +15,7 @@ from heterosis.gluon.block import HybridBlock
 from heterosis.runtime.errors import CaptureError
 
 X = numpy.linspace(-1, 1, 6, dtype="float32").reshape(2, 3)
+Pair = namedtuple("Pair", "first second")
 SHIFTS = (0.3, -0.3, 1.2, -3)
 
 
@@ -543,6 +545,43 @@ def shape_changes_beside_a_break(x):
     return x
 
 
+def keys_in_another_order(x):
+    if x.sum() > 0:
+        return {"a": x, "b": x * 2}
+    return {"b": x, "a": x * 2}
+
+
+def keys_of_another_kind(x):
+    if x.sum() > 0:
+        found = {1: x}
+    else:
+        found = {True: x * 2}
+    return found
+
+
+def dictionaries_of_two_classes(x):
+    found = OrderedDict(a=x)
+    if x.sum() > 0:
+        found = {"a": x * 2}
+    return found
+
+
+class Tagged(list):
+    """A list that has a tag."""
+
+
+def tags(x):
+    one, other = Tagged([x]), Tagged([x * 2])
+    one.tag, other.tag = 1, 2
+    if x.sum() > 0:
+        one = other
+    return one[0] * one.tag
+
+
+def a_named_tuple_or_a_pair(x):
+    return Pair(x, 1) if x.sum() > 0 else (x * 2, 1)
+
+
 REFUSED = [
     (
         shape_changes_beside_a_break,
@@ -557,6 +596,14 @@ REFUSED = [
         nothing_returned,
         r"what is returned is float32\[2, 3\] in one branch .* and None in the other",
     ),
+    (
+        keys_in_another_order,
+        "what is returned is a dict in one branch .* another dict, with its keys in another\\s+order",
+    ),
+    (keys_of_another_kind, "found is a dict in one branch .* another dict in the\\s+other"),
+    (dictionaries_of_two_classes, "found is a dict in one branch .* and a OrderedDict in the"),
+    (tags, "one is a Tagged in one branch .* and another Tagged in the\\s+other"),
+    (a_named_tuple_or_a_pair, r"give Pair\(first='an array', .*and\s+\('an array'"),
     (text, r"name is 'b' in one branch .* and 'a' in the other"),
     (
         growing,

@@ -21,10 +21,11 @@ class Joined:
 
     def __init__(self, first: Inner, second: Inner):
         self._outer, self._branches = first.outer, (first, second)
-        if _structure(first.result) != _structure(second.result):
+        structures = _structure(first.result), _structure(second.result)
+        if trees.description(structures[0]) != trees.description(structures[1]):
             raise CaptureError(
-                f"the branches of the choice at {first.line} give {_structure(first.result)} and "
-                f"{_structure(second.result)}; expected results of one structure from both."
+                f"the branches of the choice at {first.line} give {structures[0]} and "
+                f"{structures[1]}; expected results of one structure from both."
             )
         both = list(_pairs(first.result, second.result))
         self.pairs = [pair for pair in both if not _is_fixed(*pair)]

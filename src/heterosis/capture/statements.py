@@ -672,13 +672,16 @@ def _settled(first: Inner, second: Inner, one: Any, other: Any) -> tuple[Any, An
     if _is_carried(one) and _is_carried(other):
         alike = first.value_of(one).shape == second.value_of(other).shape
         return (one, other) if alike else None
-    if isinstance(one, dict) and isinstance(other, dict) and one.keys() == other.keys():
-        found = [_settled(first, second, one[key], other[key]) for key in one]
-    elif isinstance(one, tuple | list) and type(one) is type(other) and len(one) == len(other):
-        found = [_settled(first, second, *pair) for pair in zip(one, other, strict=True)]
-    else:
+    if not (_is_container(one) and _is_container(other)):
         return None
-    return None if None in found else (one, other)
+    if trees.outline(one) != trees.outline(other):
+        return None
+    pairs = zip(*map(trees.items_in, (one, other)), strict=True)
+    return None if None in [_settled(first, second, *pair) for pair in pairs] else (one, other)
+
+
+def _is_container(value: Any) -> bool:
+    return isinstance(value, tuple | list | dict)
 
 
 def _settle_failing(failing: Inner, other: Inner) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterator, Sequence
 from typing import Any
 
 import numpy
@@ -26,12 +26,18 @@ def leaves(tree: Any) -> Iterator[Any]:
         yield tree
 
 
+def items_in(container: Any) -> Collection[Any]:
+    """The items of a tuple, a list or a dictionary, in order."""
+    found: Collection[Any] = container.values() if isinstance(container, dict) else container
+    return found
+
+
 def containers_in(tree: Any) -> Iterator[Any]:
     """The lists and dictionaries, in order."""
     if isinstance(tree, list | dict):
         yield tree
     if isinstance(tree, tuple | list | dict):
-        for item in tree.values() if isinstance(tree, dict) else tree:
+        for item in items_in(tree):
             yield from containers_in(item)
 
 
@@ -130,6 +136,13 @@ def description(tree: Any, of_array: Callable[[Any], Any] = _array_description) 
     return _Same(tree)
 
 
+def outline(tree: Any) -> Hashable:
+    """What a tuple, list or dictionary is but for its items: its class, its length or its keys in
+    order, and its attributes."""
+    keys = tuple(map(description, tree)) if isinstance(tree, dict) else len(tree)
+    return type(tree), keys, _own(tree)
+
+
 def _own(tree: Any) -> Hashable:
     """What a container has besides its items, if its class is derived from a container's."""
     if type(tree) in (tuple, list, dict):
@@ -145,7 +158,7 @@ def attributes_in(tree: Any) -> Iterator[dict[str, Any]]:
         own = getattr(tree, "__dict__", None)
         if own:
             yield own
-        for item in tree.values() if isinstance(tree, dict) else tree:
+        for item in items_in(tree):
             yield from attributes_in(item)
 
 

@@ -64,7 +64,11 @@ def kind(value: Any) -> str:
 def another(one: Any, other: Any) -> str:
     """A value next to `one`, for people."""
     shown = kind(other)
-    return shown.replace("a ", "another ", 1) if shown == kind(one) else shown
+    if shown != kind(one):
+        return shown
+    found = shown.replace("a ", "another ", 1)
+    are_turned = isinstance(one, dict) and one.keys() == other.keys() and [*one] != [*other]
+    return f"{found}, with its keys in another order," if are_turned else found
 
 
 class _Again(Exception):

@@ -81,7 +81,7 @@ def a_list_of_the_choice_is_changed(x):
     if x.sum() > 0:
         found, named = [x, x * 2], {"a": x, "b": x + 1}
     else:
-        found, named = [x + 1, x * 3], {"b": x, "a": x * 4}
+        found, named = [x + 1, x * 3], {"a": x * 4, "b": x}
     found.append(x * 5)
     found[0] = found[0] + 1
     named["c"] = x
