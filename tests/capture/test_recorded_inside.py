@@ -6,7 +6,7 @@ import pytest
 import heterosis
 from heterosis import autograd, np
 from heterosis.autograd import derivative
-from heterosis.runtime.errors import AutogradError, CaptureError
+from heterosis.runtime.errors import AutogradError, CaptureError, CaptureWarning
 
 
 class Outside:
@@ -282,6 +282,23 @@ def test_variables_made_of_arrays_from_outside():
     with pytest.raises(CaptureError, match=r"Call attach_grad\(\) on it before"):
         function(np.ones(3))
     assert w.grad is None
+
+
+def test_variables_made_of_arguments():
+    """What the capture hands in stands for the caller's array, which stays as it is."""
+
+    @heterosis.hybridize
+    def slope(x):
+        x.attach_grad()
+        with autograd.record():
+            y = (x * x).sum()
+        y.backward()
+        return x.grad
+
+    x = np.ones(3)
+    with pytest.warns(CaptureWarning, match="made a variable, by attach_grad, .* stays as it is"):
+        assert slope(x).tolist() == [2.0] * 3
+    assert x.grad is None
 
 
 def test_a_write_through_a_view_of_what_is_recorded():

@@ -583,6 +583,12 @@ class Trace:
                 "attach_grad: an array from outside of the hybridized function would become a "
                 "variable anew in every run. Call attach_grad() on it before, outside."
             )
+        if isinstance(cell.source, Argument):
+            self.outermost.once.note(
+                "an argument is made a variable, by attach_grad,",
+                cure=" The caller's array does not become one: its grad stays as it is. Call "
+                "attach_grad() on it before, outside, or on a copy, and return the gradient.",
+            )
 
     def note_asked(self, array: Any) -> None:
         """Let the program depend on which gradient an array from outside has. That of an argument
