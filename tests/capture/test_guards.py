@@ -295,6 +295,49 @@ def test_attributes_stored_by_specialised_code():
     assert compiled.captures == 2
 
 
+def test_what_super_finds():
+    """A class has the name itself, and yet what its base has is read."""
+
+    class Base:
+        def method(self, x):
+            return x * 2
+
+        @property
+        def factor(self):
+            return 3
+
+        @classmethod
+        def made(cls, x):
+            return x + 4
+
+    class Derived(Base):
+        def method(self, x):
+            return super().method(x) * self.factor
+
+        @property
+        def factor(self):
+            return super(Derived, self).factor + 1
+
+        @classmethod
+        def made(cls, x):
+            return super().made(x)
+
+    def function(x):
+        return derived.method(x), Derived.made(x)
+
+    derived, x = Derived(), np.ones(1)
+    compiled = heterosis.hybridize(function)
+    for name, value in [
+        ("unused", 1),
+        ("method", lambda self, x: x * 10),
+        ("factor", property(lambda self: 30)),
+        ("made", classmethod(lambda cls, x: x + 40)),
+    ]:
+        setattr(Base, name, value)
+        assert [y.item() for y in compiled(x)] == [y.item() for y in function(x)], name
+    assert compiled.captures == 4
+
+
 # -- the function's own changes -------------------------------------------------------------------
 
 

@@ -302,10 +302,12 @@ class Reach:
             self._visit_class(path, type(kind))
 
     def _add_methods(self, path: str, kind: type, without: AbstractSet[str]) -> None:
-        """Special methods, which no code has to name, and those that `super()` finds."""
+        """Special methods, which no code has to name, and those that `super()` finds: names that a
+        class has are watched in its bases, too."""
         for scope in kind.__mro__:
             if not self.users.is_module(scope.__module__):
                 continue
+            self._add_namespace(path, scope, is_ours=scope.__module__.startswith("heterosis."))
             for name, value in vars(scope).items():
                 is_called = name in self.attributes or (_is_special(name) and name not in without)
                 if is_called and isinstance(value, FunctionType | staticmethod | classmethod):
