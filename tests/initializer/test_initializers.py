@@ -6,6 +6,7 @@ import numpy
 import pytest
 
 from heterosis import init, initializer, np, npx
+from heterosis.gluon import nn
 from heterosis.runtime.errors import ArgumentError, ShapeError
 from tests.train.cases import INITIALIZERS
 from tests.train.stored import answers
@@ -121,6 +122,42 @@ def test_mixed_and_load():
     loaded = init.Load({"arg:a_weight": np.array([4.0, 5.0])}, init.One())
     assert filled(loaded, (2,)).tolist() == [4, 5]
     assert filled(loaded, (2,), name="b_weight").tolist() == [1, 1]
+
+
+def parameters_filled(made, **options):
+    net = nn.HybridSequential(prefix="net_")
+    with net.name_scope():
+        net.add(nn.Dense(1, in_units=2, **options), nn.BatchNorm(in_channels=1), nn.Dense(1))
+    net.initialize(made)
+    net(np.ones((1, 2)))
+    parameters = net.collect_params().items()
+    return {name.removeprefix("net_"): p.data().tolist() for name, p in parameters}
+
+
+def test_networks_are_initialised_by_patterns():
+    found = parameters_filled(init.Mixed(["net_dense1.*", ".*"], [init.Constant(2), "ones"]))
+    assert found["dense0_weight"] == [[1, 1]] and found["dense1_weight"] == [[2]]
+    assert found["dense0_bias"] == found["dense1_bias"] == [0]  # "zeros" of their own
+    assert found["batchnorm0_gamma"] == [1] and found["batchnorm0_running_var"] == [1]
+    own = init.Mixed(["nothing", ".*"], [init.Zero(), init.Constant(3)])
+    assert parameters_filled(init.One(), weight_initializer=own)["dense0_weight"] == [[3, 3]]
+    assert init.create(own.dumps()) == own != init.Mixed([".*"], ["ones"])
+
+
+def test_networks_are_initialised_from_arrays():
+    loaded = init.Load({"arg:net_dense0_weight": np.array([[4.0, 5.0]])}, init.One())
+    found = parameters_filled(loaded)
+    assert found["dense0_weight"] == [[4, 5]] and found["dense1_weight"] == [[1]]
+    assert filled(init.create(loaded.dumps()), (1, 2), name="net_dense0_weight").tolist() == [
+        [4, 5]
+    ]
+    own = init.Load({}, init.Constant(3))
+    assert parameters_filled(init.One(), bias_initializer=own)["dense0_bias"] == [3]
+
+
+def test_initialisers_of_arrays_are_compared():
+    one, same, other = (init.Constant(np.array(values)) for values in ([1, 2], [1, 2], [1, 3]))
+    assert one == same != other
 
 
 def test_verbosity_is_logged(caplog):

@@ -6,13 +6,15 @@ import json
 import logging
 import re
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 from heterosis import _core, np, npx
 from heterosis.runtime.errors import ArgumentError, ShapeError, UnsupportedError
 from heterosis.runtime.registry import Registry
 
 _log = logging.getLogger(__name__)
+
+Fill: TypeAlias = Callable[[str, _core.ndarray], None]  # fills the array of a parameter's name
 
 
 class InitDesc(str):
@@ -117,7 +119,7 @@ class Initializer:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Initializer):
             return NotImplemented
-        return type(self) is type(other) and self._kwargs == other._kwargs
+        return type(self) is type(other) and self.dumps() == other.dumps()
 
     __hash__ = object.__hash__
 
@@ -127,6 +129,12 @@ def _root_mean_square(arr: _core.ndarray) -> str:
 
 
 def _as_json(value: Any) -> Any:
+    if isinstance(value, Initializer):
+        return value.dumps()
+    if isinstance(value, Mapping):
+        return {name: _as_json(item) for name, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_as_json(item) for item in value]
     return value.tolist() if hasattr(value, "tolist") else value
 
 
@@ -140,7 +148,14 @@ def register(klass: type) -> type:
     return _registry.register(klass)
 
 
-class Load:
+def _fill_as_own(init: Fill, name: str, arr: _core.ndarray) -> None:
+    """Fill by what a parameter has for itself: as a weight, whatever its name ends with."""
+    fill = init._init_weight if isinstance(init, Initializer) else init
+    fill(name, arr)
+
+
+@register
+class Load(Initializer):
     """Fills parameters from arrays by name, and those that are missing with `default_init`.
 
     `param` is a dictionary or a file that `npx.load` reads; `arg:` and `aux:` before names go.
@@ -149,7 +164,7 @@ class Load:
     def __init__(
         self,
         param: Mapping[str, _core.ndarray] | str,
-        default_init: Callable[[str, _core.ndarray], None] | None = None,
+        default_init: Fill | None = None,
         verbose: bool = False,
     ):
         if isinstance(param, str):
@@ -160,23 +175,37 @@ class Load:
                 "dictionary, or a file with one."
             )
         self.param = {re.sub("^(arg|aux):", "", name): array for name, array in param.items()}
-        self.default_init, self.verbose = default_init, verbose
+        self.default_init = default_init
+        super().__init__(param=self.param, default_init=default_init)
+        self._verbose = verbose
 
-    def __call__(self, name: str, arr: _core.ndarray) -> None:
-        """Fill `arr`, the parameter called `name`."""
-        if name in self.param:
+    def __call__(self, desc: str, arr: _core.ndarray) -> None:
+        """Fill `arr`, the parameter called `desc`."""
+        if not self._loaded(desc, arr):
+            self._default(desc)(desc, arr)
+
+    def _init_weight(self, name: str, arr: _core.ndarray) -> None:
+        if not self._loaded(name, arr):
+            _fill_as_own(self._default(name), name, arr)
+
+    def _loaded(self, name: str, arr: _core.ndarray) -> bool:
+        """Whether there is an array for the parameter; it is copied then."""
+        found = name in self.param
+        if found:
             self._copy(name, arr)
-        elif self.default_init is None:
+        if self._verbose:
+            _log.info("initialized %s by %s", name, "loading" if found else "default")
+        return found
+
+    def _default(self, name: str) -> Fill:
+        if self.default_init is None:
             raise ArgumentError(
                 f"Load: no array for the parameter {name!r}, and no default_init to fill it."
             )
-        else:
-            self.default_init(name, arr)
-        if self.verbose:
-            _log.info("initialized %s by %s", name, "loading" if name in self.param else "default")
+        return self.default_init
 
     def _copy(self, name: str, arr: _core.ndarray) -> None:
-        source = self.param[name]
+        source = np.asarray(self.param[name])
         if source.shape != arr.shape:
             raise ShapeError(
                 f"Load: the parameter {name!r} has the shape {arr.shape}, and the array loaded "
@@ -185,23 +214,43 @@ class Load:
         arr[...] = source
 
 
-class Mixed:
-    """The initialiser whose pattern is the first to match the start of a parameter's name."""
+@register
+class Mixed(Initializer):
+    """The initialiser whose pattern is the first to match the start of a parameter's name.
 
-    def __init__(self, patterns: Sequence[str], initializers: Sequence[Callable[[str, Any], None]]):
+    Parameters that have an initialiser of their own keep it, as with any other.
+    """
+
+    def __init__(self, patterns: Sequence[str], initializers: Sequence[Fill | str]):
         if len(patterns) != len(initializers):
             raise ArgumentError(
                 f"Mixed: {len(patterns)} patterns and {len(initializers)} initializers; expected "
                 "one for each."
             )
-        self.map = [(re.compile(p), init) for p, init in zip(patterns, initializers, strict=True)]
+        made = [create(init) if isinstance(init, str) else init for init in initializers]
+        super().__init__(patterns=list(patterns), initializers=made)
+        self.map = [(re.compile(p), init) for p, init in zip(patterns, made, strict=True)]
 
-    def __call__(self, name: str, arr: _core.ndarray) -> None:
-        """Fill `arr`, the parameter called `name`."""
+    def set_verbosity(
+        self, verbose: bool = False, print_func: Callable[[_core.ndarray], str] | None = None
+    ) -> Initializer:
+        """Let all of the initialisers log what they fill."""
+        for _, init in self.map:
+            if isinstance(init, Initializer):
+                init.set_verbosity(verbose, print_func)
+        return self
+
+    def __call__(self, desc: str, arr: _core.ndarray) -> None:
+        """Fill `arr`, the parameter called `desc`."""
+        self._of(desc)(desc, arr)
+
+    def _init_weight(self, name: str, arr: _core.ndarray) -> None:
+        _fill_as_own(self._of(name), name, arr)
+
+    def _of(self, name: str) -> Fill:
         for pattern, init in self.map:
             if pattern.match(name):
-                init(name, arr)
-                return
+                return init
         raise ArgumentError(
             f"Mixed: no pattern matches the name {name!r}; add '.*' at the end with an "
             "initializer for the rest."

@@ -7,7 +7,7 @@ import inspect
 import operator
 import os
 import types
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from numbers import Real
 from typing import Annotated, Any, NamedTuple, Protocol, TypeAlias
 
@@ -23,6 +23,13 @@ class Indexed(Protocol):
 
     def __len__(self) -> int: ...
     def __getitem__(self, index: Any, /) -> Any: ...
+
+
+class Counted(Protocol):
+    """As an annotation: what has a length, and can be gone through again and again."""
+
+    def __len__(self) -> int: ...
+    def __iter__(self) -> Iterator[Any]: ...
 
 
 _MOST_EXTENT = 2**48  # no memory holds more bytes
@@ -90,10 +97,18 @@ def _is_positive(given: Any) -> bool:
     return is_integer(given) and 1 <= given <= _MOST_EXTENT
 
 
-def _is_sequence(given: Any) -> bool:
+def _has_items(given: Any, found_by: str) -> bool:
     if isinstance(given, str | bytes | Mapping | type) or getattr(given, "ndim", 1) == 0:
         return False
-    return hasattr(given, "__len__") and hasattr(given, "__getitem__")
+    return hasattr(given, "__len__") and hasattr(given, found_by)
+
+
+def _is_sequence(given: Any) -> bool:
+    return _has_items(given, "__getitem__")
+
+
+def _is_counted(given: Any) -> bool:
+    return _has_items(given, "__iter__")
 
 
 def _holds_arrays(given: Any) -> bool:
@@ -123,6 +138,7 @@ _NAMED: dict[str, Kind] = {
     "list": Kind("a list", _is_sequence),
     "Sequence": Kind("a sequence", _is_sequence),
     "Indexed": Kind("a sequence", _is_sequence),
+    "Counted": Kind("a sequence", _is_counted),
     "Iterable": Kind("a sequence", lambda given: hasattr(given, "__iter__")),
     "Operands": Kind("a sequence of arrays", _holds_arrays),
     "dict": Kind("a dictionary", lambda given: isinstance(given, Mapping)),

@@ -18,7 +18,12 @@ import pytest
 from heterosis import np
 from heterosis.gluon import data
 from heterosis.gluon.data import batchify, transport
-from heterosis.runtime.errors import ArgumentError, WorkerError, WorkerTimeoutError
+from heterosis.runtime.errors import (
+    ArgumentError,
+    ArgumentTypeError,
+    WorkerError,
+    WorkerTimeoutError,
+)
 
 pytestmark = pytest.mark.main_memory("processes that fetch batches have no GPU")
 
@@ -192,6 +197,31 @@ def test_arguments():
         data.DataLoader([1], 1, timeout=0)
     batches = data.BatchSampler(data.SequentialSampler(3), 2)
     assert len(list(data.DataLoader([1, 2, 3], batch_sampler=batches, pin_memory=True))) == 2
+
+
+SAMPLERS = [[3, 1, 2], (3, 1, 2), numpy.array([3, 1, 2]), {3: 0, 1: 0, 2: 0}.keys()]
+SAMPLED_BATCHES = [[[3, 1], [2]], ((3, 1), (2,)), [range(3, 4), numpy.array([1, 2])]]
+
+
+@pytest.mark.parametrize("options", WORKERS[::3])
+def test_any_sequence_gives_the_order(options):
+    dataset = data.ArrayDataset(np.arange(10))
+    for sampler in SAMPLERS:
+        loader = data.DataLoader(dataset, 2, sampler=sampler, **options)
+        for _ in range(2):
+            assert [batch.tolist() for batch in loader] == [[3, 1], [2]] and len(loader) == 2
+    for batches in SAMPLED_BATCHES:
+        loader = data.DataLoader(dataset, batch_sampler=batches, **options)
+        for _ in range(2):
+            expected = [list(batch) for batch in batches]
+            assert [batch.tolist() for batch in loader] == expected and len(loader) == 2
+
+
+@pytest.mark.parametrize("name", ["sampler", "batch_sampler"])
+@pytest.mark.parametrize("given", [iter([1]), 5, "12"])
+def test_what_gives_no_order_twice_is_refused(name, given):
+    with pytest.raises(ArgumentTypeError, match=f"{name} is"):
+        data.DataLoader([1, 2, 3], **{name: given})
 
 
 # -- what goes wrong ------------------------------------------------------------------------------

@@ -11,10 +11,10 @@ from typing import Any
 from heterosis import _core, np
 from heterosis.gluon.data.batchify import default_batchify_fn
 from heterosis.gluon.data.dataset import columns
-from heterosis.gluon.data.sampler import BatchSampler, RandomSampler, Sampler, SequentialSampler
+from heterosis.gluon.data.sampler import BatchSampler, RandomSampler, SequentialSampler
 from heterosis.gluon.data.workers import Job, ProcessPool, ThreadPool
 from heterosis.runtime.errors import ArgumentError
-from heterosis.runtime.kinds import Indexed, Natural
+from heterosis.runtime.kinds import Counted, Indexed, Natural
 from heterosis.runtime.memory import keep_freed_memory
 
 _tickets = itertools.count()
@@ -22,6 +22,8 @@ _tickets = itertools.count()
 
 class DataLoader:
     """Goes through a dataset in batches, once each time it is iterated over.
+
+    A `sampler` gives indices, a `batch_sampler` sequences of them; a list will do for either.
 
     With `num_workers`, as many processes (or threads, if `thread_pool`) prepare up to `prefetch`
     batches ahead. Processes are forked at the first use and keep the dataset as it was then;
@@ -34,9 +36,9 @@ class DataLoader:
         dataset: Indexed,
         batch_size: int | None = None,
         shuffle: bool = False,
-        sampler: Sampler | None = None,
+        sampler: Counted | None = None,
         last_batch: str | None = None,
-        batch_sampler: Sampler | None = None,
+        batch_sampler: Counted | None = None,
         batchify_fn: Callable[[list[Any]], Any] | None = None,
         num_workers: Natural = 0,
         pin_memory: bool = False,
@@ -124,11 +126,10 @@ class DataLoader:
 
     def _epoch(self) -> Iterator[Any]:
         key = _core.random_key()  # drawn in any case: one seed gives one course of training
+        batches = map(list, self._batch_sampler)  # a tuple would be one index of several dimensions
         if not self._num_workers:
-            return map(self._load, iter(self._batch_sampler))
-        return _Ahead(
-            self._workers(), iter(self._batch_sampler), key, self._prefetch, self._timeout
-        )
+            return map(self._load, batches)
+        return _Ahead(self._workers(), batches, key, self._prefetch, self._timeout)
 
     def _load(self, indices: list[Any]) -> Any:
         whole = None
@@ -177,7 +178,7 @@ def _batches(
     dataset: Indexed,
     batch_size: int | None,
     shuffle: bool,
-    sampler: Sampler | None,
+    sampler: Counted | None,
     last_batch: str | None,
 ) -> BatchSampler:
     if batch_size is None:

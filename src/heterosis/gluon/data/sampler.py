@@ -9,7 +9,7 @@ import numpy
 
 from heterosis import _core
 from heterosis.runtime.errors import ArgumentError, UnsupportedError
-from heterosis.runtime.kinds import Indexed, Natural, Positive
+from heterosis.runtime.kinds import Counted, Indexed, Natural, Positive
 
 LAST_BATCH = ("keep", "discard", "rollover")
 
@@ -68,13 +68,13 @@ class FilterSampler(Sampler):
 
 
 class BatchSampler(Sampler):
-    """Lists of `batch_size` indices of another sampler.
+    """Lists of `batch_size` indices of another sampler, which may be a list of them.
 
     An incomplete last batch is given as it is ("keep"), left out ("discard"), or put in front of
     what comes the next time ("rollover").
     """
 
-    def __init__(self, sampler: Sampler, batch_size: Positive, last_batch: str = "keep"):
+    def __init__(self, sampler: Counted, batch_size: Positive, last_batch: str = "keep"):
         if last_batch not in LAST_BATCH:
             raise ArgumentError(
                 f"last_batch={last_batch!r}; expected one of {', '.join(map(repr, LAST_BATCH))}."
