@@ -598,6 +598,21 @@ def test_rows_are_not_written_to():
         heterosis.hybridize(function)(np.array(X))
 
 
+@pytest.mark.parametrize("pack", [lambda a: a, lambda a: [a], lambda a: [a, a * 2], lambda a: []])
+def test_no_rows_give_what_rows_would_give(pack):
+    def function(x):
+        return npx.foreach(lambda row, s: (pack(row + s[0]), s), x, [np.ones(3)])
+
+    for shape in ((0, 3), (2, 3)):
+        found, (last,) = function(np.zeros(shape))
+        expected, _ = heterosis.hybridize(function)(np.zeros(shape))
+        assert type(found) is type(expected) is (list if type(pack(1)) is list else np.ndarray)
+        found, expected = ([*made] if type(made) is list else [made] for made in (found, expected))
+        pairs = zip(found, expected, strict=True)
+        assert all(one.shape == other.shape == shape for one, other in pairs)
+        assert last.tolist() == [1, 1, 1]
+
+
 # -- what is refused ------------------------------------------------------------------------------
 
 REFUSED = [

@@ -15,6 +15,7 @@ from heterosis.capture import trees
 from heterosis.capture.active import active, noting
 from heterosis.capture.branches import Joined
 from heterosis.capture.captured import ControlStep, Region
+from heterosis.capture.compiled import Compiled
 from heterosis.capture.inner import (
     Filler,
     Inner,
@@ -52,6 +53,10 @@ class Control:
     def opened(self, function: Callable[..., Any]) -> Callable[..., Any]:
         """A user's function, whose statements are captured too."""
         return active().opened(function)
+
+    def run(self, function: Callable[[], Any]) -> Any:
+        """What a function gives, captured although nothing else is."""
+        return Compiled(function)()
 
     def print(self, values: Sequence[Any], ends: dict[str, Any]) -> None:
         """Print values, at every run."""

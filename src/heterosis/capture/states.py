@@ -20,11 +20,24 @@ _assign = as_users_call(assign)
 
 
 class StateError(CaptureError):
-    """A state is of another type behind a turn."""
+    """The refusal of a state, which `named` tells by the name of the variable that it is."""
 
-    def __init__(self, position: int, found: TensorType, line: str, message: str):
-        super().__init__(message)
-        self.position, self.found, self.line = position, found, line
+    def __init__(self, turn: Inner, position: int, what: str):
+        self.position = position
+        self._text = f"{turn.name} at {turn.line}: {{}} {what}"
+        super().__init__(self._text.format(f"state {position}"))
+
+    def named(self, name: str) -> CaptureError:
+        """The same of a variable."""
+        return CaptureError(self._text.format(name))
+
+
+class StateTypeError(StateError):
+    """A state is of another type behind a turn, `found`, as which it is made at `line`."""
+
+    def __init__(self, turn: Inner, position: int, what: str, found: TensorType, line: str):
+        super().__init__(turn, position, what)
+        self.found, self.line = found, line
 
 
 @dataclass(frozen=True)
@@ -75,20 +88,23 @@ class States:
         for i, (state, leaf) in enumerate(zip(self.arrays, after, strict=True)):
             given, found = self._outer.cell(state).value().type, turn.value_of(leaf).type
             if (given.shape, given.dtype) != (found.shape, found.dtype):
-                raise StateError(
+                raise StateTypeError(
+                    turn,
                     i,
+                    f"is {given} before a turn and {found} behind it; expected one type. Begin "
+                    "with an array of the type that the body gives, or convert there with .astype "
+                    "or .reshape.",
                     found,
                     turn.line_of(leaf),
-                    f"{turn.name} at {turn.line}: state {i} is {given} before a turn and {found} "
-                    "behind it; expected one type. Begin with an array of the type that the body "
-                    "gives, or convert there with .astype or .reshape.",
                 )
             if self._is_array(i) and turn.is_written(before[i]):
                 self._check_in_place(turn, i, before[i], leaf, asked)
             elif self._is_array(i) and written & self._bases([state]):
-                raise CaptureError(
-                    f"{turn.name} at {turn.line}: state {i} begins with an array, or a part "
-                    "of one, that turns write to by another name. Begin with a copy, np.copy(x)."
+                raise StateError(
+                    turn,
+                    i,
+                    "begins with an array, or a part of one, that turns write to by another name. "
+                    "Begin with a copy, np.copy(x).",
                 )
 
     def _bases(self, arrays: Iterable[Any]) -> set[Cell]:
@@ -106,10 +122,12 @@ class States:
         states = [array for j, array in enumerate(self.arrays) if j != i]
         others = self._bases([*turn.taken, *asked, *states])
         if leaf is not stand_in or others & self._bases([self.arrays[i]]):
-            raise CaptureError(
-                f"{turn.name} at {turn.line}: state {i} is written to in place, and is another "
-                "array behind the turn, or known there or in the condition by another name too. "
-                "Compute a new array instead, x = x + 1, or write to the same, by one name."
+            raise StateError(
+                turn,
+                i,
+                "is written to in place, and is another array behind the turn, or known there or "
+                "in the condition by another name too. Compute a new array instead, x = x + 1, or "
+                "write to the same, by one name.",
             )
 
     def check_asked(self, turn: Inner, asked: Sequence[Any], written: Sequence[Any]) -> None:

@@ -15,7 +15,7 @@ from heterosis import _core, np
 from heterosis.capture import trees
 from heterosis.capture.active import active
 from heterosis.capture.inner import PLAIN, Filler, containers_in
-from heterosis.capture.states import Number, StateError
+from heterosis.capture.states import Number, StateError, StateTypeError
 from heterosis.capture.syntax import FLAGS, RESULT
 from heterosis.ir.types import TensorType, is_float
 from heterosis.ops.array.creation import zeros
@@ -226,21 +226,32 @@ class State:
                 return self._noted(loop(self._first()))
             except _Again:
                 pass
-            except StateError as error:
+            except StateTypeError as error:
                 place = self._places()[error.position]
                 leaf = _leaves(self._begun[place[0]])[place[1]]
                 modes.refusals.first = None
                 known = place in self._dtypes
                 if error.found.shape or known or not active().stands_for_number(leaf):
-                    raise self._of_another_type(self.names[place[0]], leaf, error) from None
+                    raise self._of_another_type(self._called(place[0]), leaf, error) from None
                 self._dtypes[place] = error.found.dtype
+            except StateError as error:
+                modes.refusals.first = None
+                i = self._places()[error.position][0]
+                raise modes.refusals.note(error.named(self._called(i))) from None
 
-    def _of_another_type(self, name: str, leaf: Any, error: StateError) -> CaptureError:
+    def _called(self, i: int) -> str:
+        """What a variable, or something in it, is called."""
+        if self.names[i] == RESULT:
+            return "an array of what is returned"
+        (first, *_) = _leaves(self._begun[i])
+        is_all = first is self._begun[i]
+        return self.names[i] if is_all else f"something in {self.names[i]}"
+
+    def _of_another_type(self, name: str, leaf: Any, error: StateTypeError) -> CaptureError:
         line = f", which is made at {error.line}" if error.line else ""
-        what = "an array of what is returned" if name == RESULT else name
         return modes.refusals.note(
             CaptureError(
-                f"{what} is {kind(leaf)} before the loop at {self.place}, and {error.found} behind "
+                f"{name} is {kind(leaf)} before the loop at {self.place}, and {error.found} behind "
                 f"a turn{line}: what goes from turn to turn keeps its shape and element type. "
                 "Begin with what the turn gives, write to a part of a larger array, or convert "
                 "with .astype or .reshape."

@@ -57,6 +57,8 @@ def foreach(body: Function, data: Any, init_states: Any) -> tuple[Any, Any]:
             f"foreach: data has the shapes {', '.join(str(a.shape) for a in lines)}; expected "
             "arrays with as many rows each."
         )
+    if lengths[0] == (0,) and not modes.is_capturing():  # only a capture knows what turns give
+        return captured().run(lambda: foreach(body, data, init_states))
     like, many = as_given(init_states), as_given(data)
 
     def turn(rows: Sequence[Any], before: Sequence[Any]) -> tuple[Any, list[Any]]:

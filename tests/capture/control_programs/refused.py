@@ -335,6 +335,24 @@ def a_number_that_becomes_a_matrix(x):
     return total + x
 
 
+@refused("body at .*: total is written to in place, and is another array")
+def a_sum_in_place_has_a_second_name(x):
+    total = np.zeros(3)
+    other = total
+    while total.sum() < x.sum():
+        total += 1
+        other = other + 1
+    return total + other
+
+
+@refused("something in pair is float32\\[2, 3\\] before the loop")
+def an_array_in_a_pair_changes_its_shape(x):
+    pair = (x, 1)
+    while pair[0].sum() < 10:
+        pair = (pair[0].T + 1, 2)
+    return pair[0]
+
+
 @refused("stands for a number of Python's is written to in place")
 def a_number_is_written_to(x):
     n = 1

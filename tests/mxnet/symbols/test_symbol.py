@@ -140,6 +140,42 @@ def test_executors_go_back_as_often_as_wanted():
     assert [array.shape for array in run.output_dict.values()] == [(2,)]
 
 
+def test_executors_of_other_shapes_share_arrays():
+    net = sym.FullyConnected(sym.var("x"), num_hidden=2, name="fc")
+    run = net.simple_bind(x=(4, 3), grad_req={"x": "null", "fc_weight": "add", "fc_bias": "write"})
+    smaller = run.reshape(x=(2, 3))
+    run.arg_dict["x"][:] = np.arange(12).reshape(4, 3)
+    run.arg_dict["fc_weight"][:] = 1
+    assert smaller.forward(is_train=True)[0].tolist() == [[3, 3], [12, 12]]
+    smaller.backward(np.ones((2, 2)))
+    smaller.backward(np.ones((2, 2)))
+    assert run.grad_dict["fc_weight"].tolist() == [[6, 10, 14]] * 2
+    assert smaller.grad_dict["x"] is None and smaller.arg_dict["fc_bias"] is run.arg_dict["fc_bias"]
+    larger = run.reshape(allow_up_sizing=True, x=(5, 3))
+    assert larger.forward()[0].shape == (5, 2)
+    narrower = run.reshape(partial_shaping=True, x=(4, 2))
+    run.arg_dict["fc_weight"][:] = 5
+    assert narrower.arg_dict["fc_weight"].tolist() == [[5, 5]] * 2
+
+
+def test_executors_of_other_shapes_share_states():
+    run = sym.BatchNorm(sym.var("x"), name="bn").simple_bind(x=(4, 3))
+    smaller = run.reshape(x=(2, 3))
+    run.aux_dict["bn_moving_mean"][:] = 7
+    assert smaller.aux_dict["bn_moving_mean"].tolist() == [7, 7, 7]
+
+
+def test_executors_of_other_shapes_are_no_accident():
+    run = sym.FullyConnected(sym.var("x"), num_hidden=2, name="fc").simple_bind(x=(4, 3))
+    for shapes, message in (
+        ({"x": (5, 3)}, "'x' of shape .4, 3. cannot hold .5, 3."),
+        ({"x": (4, 2)}, "'fc_weight' has the shape .2, 3., and these shapes ask for .2, 2."),
+        ({"y": (4, 2)}, "'y'. are no arguments"),
+    ):
+        with pytest.raises(ArgumentError if "y" in shapes else ShapeError, match=message):
+            run.reshape(**shapes)
+
+
 def test_executors_have_arrays_of_the_types_asked_for():
     net = sym.BatchNorm(sym.FullyConnected(sym.var("x"), num_hidden=1))
     run = net.simple_bind(x=(2, 3), type_dict={"x": "float64"})

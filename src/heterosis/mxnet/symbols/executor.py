@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from heterosis import autograd, capture, np
 from heterosis.mxnet.symbols.evaluation import Plan
-from heterosis.runtime.errors import ArgumentError
+from heterosis.runtime.errors import ArgumentError, ShapeError
 
 if TYPE_CHECKING:
     from heterosis.mxnet.symbols.symbol import Symbol
@@ -27,6 +28,7 @@ class Executor:
         self.arg_dict = _by_name("args", names, args)
         self.aux_dict = _by_name("aux_states", states, aux_states)
         requests = {name: _request(grad_req, name, i) for i, name in enumerate(names)}
+        self._requests = requests
         gradients = _by_name("args_grad", names, args_grad, partial=True)
         self.grad_dict = {
             name: None if requests[name] == "null" else gradients.get(name) for name in names
@@ -59,6 +61,37 @@ class Executor:
         if out_grads is not None and not isinstance(out_grads, list | tuple):
             out_grads = [out_grads]
         autograd.backward(self.outputs, out_grads, retain_graph=True)
+
+    def reshape(
+        self, partial_shaping: bool = False, allow_up_sizing: bool = False, **shapes: Any
+    ) -> Executor:
+        """An executor for other shapes of these arguments, on the memory of the arrays here.
+
+        Arrays that have to be larger are new, and zero, which `allow_up_sizing` admits; that those
+        change which are not named, `partial_shaping` does.
+        """
+        wanted, _, states = self._symbol.infer_shape(**shapes)
+        pairs = [*zip(self.arg_dict, wanted, strict=True), *zip(self.aux_dict, states, strict=True)]
+        arrays = self.arg_dict | self.aux_dict
+        for name, shape in pairs:
+            before = arrays[name].shape
+            if shape != before and name not in shapes and not partial_shaping:
+                raise ShapeError(
+                    f"reshape: {name!r} has the shape {before}, and these shapes ask for {shape}. "
+                    "Check them, or allow it with partial_shaping=True."
+                )
+            if math.prod(shape) > math.prod(before) and not allow_up_sizing:
+                raise ShapeError(
+                    f"reshape: {name!r} of shape {before} cannot hold {shape}. Bind the largest "
+                    "shapes first, or give it new memory with allow_up_sizing=True."
+                )
+        resized = {name: _resized(arrays[name], shape) for name, shape in pairs}
+        gradients = {
+            name: _resized(gradient, resized[name].shape)
+            for name, gradient in self.grad_dict.items()
+            if gradient is not None
+        }
+        return Executor(self._symbol, resized, gradients, self._requests, resized)
 
     @property
     def output_dict(self) -> dict[str, Any]:
@@ -93,6 +126,15 @@ class Executor:
             for name, value in values.items():
                 if name in into:
                     into[name][...] = value
+
+
+def _resized(array: Any, shape: tuple[int, ...]) -> Any:
+    """The array's first elements in another shape; a new array where it has too few."""
+    if array.shape == shape:
+        return array
+    if array.size < math.prod(shape):
+        return np.zeros(shape, dtype=array.dtype)
+    return array.reshape(-1)[: math.prod(shape)].reshape(shape)
 
 
 def _request(grad_req: Any, name: str, place: int) -> str:

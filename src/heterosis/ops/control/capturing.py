@@ -33,6 +33,9 @@ class Captured(Protocol):
         """What `body(*states)` gives besides new states, as rows, zeros behind the last turn, and
         the last states."""
 
+    def run(self, function: Callable[[], Any]) -> Any:
+        """What a function gives, captured although nothing else is."""
+
     def print(self, values: Sequence[Any], ends: dict[str, Any]) -> None:
         """Print values, at every run."""
 
