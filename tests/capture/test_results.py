@@ -4,6 +4,7 @@ import collections
 import types
 from typing import Any, NamedTuple
 
+import numpy
 import pytest
 
 import heterosis
@@ -200,3 +201,22 @@ def test_a_gradient_goes_back_from_the_results_that_follow_from_it(hybrid):
         total = (constant * square + step).sum()
     total.backward()
     assert x.grad.asnumpy().tolist() == [6, 24]
+
+
+def test_objects_made_in_the_function_are_made_in_every_call():
+    """What a caller does to them is not seen by the next one; those from outside stay the same."""
+    known, table = {1}, numpy.zeros(2)
+
+    def function(x):
+        return {2}, bytearray(b"a"), numpy.ones(2), {"within": [{3}]}, known, table, x * 2
+
+    compiled = heterosis.hybridize(function)
+    for _ in range(3):
+        given, letters, ones, found, *outside, _ = compiled(np.ones(2))
+        assert (given, letters, ones.tolist()) == ({2}, bytearray(b"a"), [1, 1])
+        assert found == {"within": [{3}]}
+        assert outside[0] is known and outside[1] is table
+        given.clear()
+        letters.extend(b"b")
+        ones[:] = 5
+        found["within"][0].add(4)

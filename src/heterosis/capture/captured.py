@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -129,6 +130,18 @@ class Computed:
     """A result of the program, by position."""
 
     position: int
+
+
+@dataclass(frozen=True, eq=False)
+class Made:
+    """A result that is an object of Python's, which every call makes anew: its callers may change
+    what they are given."""
+
+    example: Any
+
+    def again(self) -> Any:
+        """One more."""
+        return copy.copy(self.example)
 
 
 @dataclass(frozen=True, eq=False)

@@ -18,6 +18,7 @@ from heterosis.capture.captured import (
     Argument,
     Captured,
     Computed,
+    Made,
     OfSizes,
     Outside,
     RandomKey,
@@ -274,8 +275,9 @@ def _value(name: str, captured: Captured, leaf: Any) -> Value:
         return captured.program.inputs[_position(captured, leaf)]
     if isinstance(leaf, Window):
         return _shown(leaf, _value(name, captured, leaf.base), captured)
+    found = leaf.example if isinstance(leaf, Made) else leaf
     raise UnsupportedError(
-        f"{name}: the result is, or holds, a {type(leaf).__name__}. A library gives arrays, and "
+        f"{name}: the result is, or holds, a {type(found).__name__}. A library gives arrays, and "
         "structures of arrays, one after another."
     )
 

@@ -6,11 +6,12 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from heterosis.autograd import tape
-from heterosis.capture import trees
+from heterosis.capture import results, trees
 from heterosis.capture.captured import (
     Argument,
     Captured,
     Computed,
+    Made,
     Outside,
     Printed,
     Recorded,
@@ -61,8 +62,11 @@ def finish(trace: Trace, result: Any) -> Captured:
             return Window(base.source or own(base), base.value().type, cell.path, cell.value())
         return own(cell)
 
+    def made(one: Any) -> Any:
+        return one if trace.guards.is_outside(one) else Made(one)
+
     returned = trees.replaced(result, trace.cell)
-    result = trees.replaced(result, leaf)
+    result = trees.replaced(trees.replaced(result, made, results.CHANGEABLE), leaf)
     followed = tracked if trace.records else trace.followed
     writes = [
         Write(cell.source, add(cell.value()), cell in followed) for cell in trace.written_cells()

@@ -16,6 +16,7 @@ from heterosis.capture.captured import (
     Argument,
     Captured,
     Computed,
+    Made,
     OfSizes,
     Outside,
     RandomKey,
@@ -322,7 +323,7 @@ class Program:
         # Not a function that calls itself from here: it would keep the arrays until garbage is
         # collected, and every call would need new memory.
         array = functools.partial(self._returned, results, arguments)
-        return trees.replaced(self.result, array, Computed | Window | Argument | Outside)
+        return trees.replaced(self.result, array, Computed | Window | Made | Argument | Outside)
 
     def _checked(self, operands: Sequence[Any]) -> Sequence[Any]:
         """What the program computes. If something does not hold, that is raised here, as it is
@@ -337,9 +338,14 @@ class Program:
         return results
 
     def _returned(
-        self, results: Sequence[Any], arguments: Sequence[Any], leaf: Computed | Window | Source
+        self,
+        results: Sequence[Any],
+        arguments: Sequence[Any],
+        leaf: Computed | Window | Made | Source,
     ) -> Any:
-        """The array that a leaf of the result stands for."""
+        """The array, or the object of Python's, that a leaf of the result stands for."""
+        if isinstance(leaf, Made):
+            return leaf.again()
         if isinstance(leaf, Window):
             return self._window(leaf, self._returned(results, arguments, leaf.base))
         if isinstance(leaf, Computed):

@@ -8,11 +8,16 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import numpy
+
 from heterosis import _core
 from heterosis.capture import trees
 from heterosis.runtime.errors import CaptureError
 
 ndarray = _core.ndarray
+
+# What holds no arrays of a program, and whose copy is another one of the same contents.
+CHANGEABLE = (set, bytearray, numpy.ndarray)
 
 # As far as an object is looked into: its attributes, the items of its containers, theirs.
 _DEPTH = 4
