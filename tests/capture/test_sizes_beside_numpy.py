@@ -41,6 +41,30 @@ def test_programs_compute_with_numbers_of_numpys(name):
         numpy.testing.assert_allclose(ours, theirs, rtol=1e-6)
 
 
+RETURNED = {
+    "a shape": lambda x: numpy.array(x.shape),
+    "a shape and more": lambda x: numpy.array([x.shape[0], 2]) * 3,
+    "a fraction": lambda x: numpy.asarray(x.shape[0] * 0.5),
+    "fractions": lambda x: numpy.array([x.shape[0] / 2, 0.5]),
+    "filled": lambda x: numpy.full(2, x.shape[0]),
+    "a range": lambda x: numpy.arange(x.shape[0]),
+    "a part of a range": lambda x: numpy.arange(1.0, x.shape[0], 2),
+    "joined": lambda x: numpy.concatenate([numpy.arange(2), [x.shape[0]]]),
+    "sums": lambda x: numpy.cumsum([x.shape[0], 1]),
+    "a product": lambda x: numpy.prod(x.shape),
+}
+
+
+@pytest.mark.parametrize("name", RETURNED)
+def test_arrays_of_numpys_hold_the_sizes_of_the_call(name):
+    function = RETURNED[name]
+    compiled = heterosis.hybridize(function)
+    for count in (4, 5, 9, 4, 6, 7):
+        x = np.ones(count)
+        ours, theirs = compiled(x), function(x)
+        assert ours.dtype == theirs.dtype and ours.tolist() == theirs.tolist()
+
+
 @pytest.mark.parametrize("index", [-5, 4])
 def test_indices_outside_are_refused_at_every_size(index):
     compiled = heterosis.hybridize(lambda x: x[[0, index]])

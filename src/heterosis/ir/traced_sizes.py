@@ -184,6 +184,9 @@ class TracedSize:
     def __array_ufunc__(self, function: Any, method: str, *operands: Any, **keywords: Any) -> Any:
         return _array_ufunc(function, method, operands, keywords)
 
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+        return _as_array(self, dtype)
+
     def __init__(self, size: Size, value: int, decisions: Decisions):
         self.size, self.value, self.decisions = size, value, decisions
 
@@ -399,6 +402,9 @@ class TracedFloat:
 
     def __array_ufunc__(self, function: Any, method: str, *operands: Any, **keywords: Any) -> Any:
         return _array_ufunc(function, method, operands, keywords)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+        return _as_array(self, dtype)
 
     def __init__(
         self, text: str, value: float, decisions: Decisions, names: Iterable[str],
@@ -661,6 +667,12 @@ def _array_ufunc(
     if apply is None or method != "__call__" or keywords or not alike:
         return getattr(function, method)(*map(fixed_number, operands), **keywords)
     return apply(*(x.item() if isinstance(x, numpy.generic) else x for x in operands))
+
+
+def _as_array(number: Any, dtype: Any) -> Any:
+    """The value of a number that NumPy makes an array of: it then has to stay so. Else the array
+    would hold the object itself, which is nothing outside of the capture."""
+    return numpy.array(fixed_number(number), dtype)
 
 
 def _negated(found: Any) -> Any:

@@ -93,6 +93,8 @@ def _as_numpy(object: Any) -> numpy.ndarray | None:
     """What has an element type of its own, as a NumPy array; `None` for Python's values."""
     if isinstance(object, numpy.ndarray | numpy.generic):
         return numpy.asarray(object)
+    if is_traced(object):
+        return None
     if isinstance(object, bytes | bytearray | memoryview) or hasattr(object, "__array__"):
         return numpy.asarray(memoryview(object) if not hasattr(object, "__array__") else object)
     if hasattr(object, "__dlpack__"):
