@@ -316,7 +316,7 @@ def test_what_super_finds():
 
         @property
         def factor(self):
-            return super(Derived, self).factor + 1
+            return super().factor + 1
 
         @classmethod
         def made(cls, x):
