@@ -47,7 +47,7 @@ NP = {name: lambda f: f(size=(3, 5)) for name in _BY_SIZE} | {
     "chisquare": lambda f: f(_rates),
     "choice": lambda f: (
         f(9, (4,), replace=False),
-        f(_rates, (5,)),
+        f(_rates[0], (5,)),
         f(3, (4,), p=_chances[0]),
         f(3, (2,), False, _chances[0]),
     ),

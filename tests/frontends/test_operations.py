@@ -17,8 +17,8 @@ front_end = python_front_end()
 
 # What is refused, and by what words.
 REFUSED = {"asserted": "checks arrays"} | dict.fromkeys(
-    ("cond", "det", "inv", "matrix_rank", "norm", "pinv", "slogdet", "solve", "tensorinv",
-     "tensorsolve"),
+    ("cofactors", "cond", "det", "inv", "matrix_rank", "norm", "pinv", "slogdet", "solve",
+     "tensorinv", "tensorsolve"),
     "linear algebra",
 )  # fmt: skip
 
