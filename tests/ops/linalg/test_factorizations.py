@@ -168,6 +168,7 @@ def test_norm_takes_infinity_by_name():
     assert np.linalg.norm(np.array([3.0, 4.0])).item() == 5.0
 
 
+INFINITE = numpy.array([[numpy.inf, 1.0], [0.5, 2.0]])
 FAILURES = {
     "inv": (lambda a: np.linalg.inv(a), numpy.zeros((2, 2)), "singular"),
     "solve": (lambda a: np.linalg.solve(a, np.array([1.0, 2.0])), numpy.ones((2, 2)), "singular"),
@@ -180,6 +181,9 @@ FAILURES = {
     "eig": (lambda a: np.linalg.eig(a)[0], numpy.array([[0.0, 1.0], [-1.0, 0.0]]), "complex"),
     "eigvals": (lambda a: np.linalg.eigvals(a), numpy.full((2, 2), numpy.nan), "NaN"),
     "svd": (lambda a: np.linalg.svd(a)[1], numpy.full((2, 2), numpy.nan), "converge"),
+    "svd of an infinity": (lambda a: np.linalg.svd(a)[1], INFINITE, "converge"),
+    "pinv of an infinity": (np.linalg.pinv, INFINITE.T, "converge"),
+    "rank of an infinity": (np.linalg.matrix_rank, INFINITE, "converge"),
 }
 
 

@@ -188,11 +188,16 @@ def _real(values: Any) -> Any:
 
 
 def _singular(full: bool) -> Callable[[Any], tuple[Any, ...]]:
-    return lambda a: tuple(numpy.linalg.svd(a, full_matrices=full))
+    return lambda a: tuple(numpy.linalg.svd(_without_infinities(a), full_matrices=full))
 
 
 def _singular_values(a: Any) -> tuple[Any, ...]:
-    return (numpy.linalg.svd(a, compute_uv=False),)
+    return (numpy.linalg.svd(_without_infinities(a), compute_uv=False),)
+
+
+def _without_infinities(a: Any) -> Any:
+    """LAPACK looks for the vectors of infinities without end, and refuses NaN."""
+    return numpy.where(numpy.isfinite(a), a, numpy.nan)
 
 
 def _orthogonal(a: Any) -> tuple[Any, ...]:

@@ -110,9 +110,14 @@ def _general(node: Node, turn: Turn, a: Any) -> Any:
 # -- singular values, reflectors ------------------------------------------------------------------
 
 
+def _without_infinities(a: Any) -> Any:
+    """LAPACK looks for the vectors of infinities without end."""
+    return jnp.where(jnp.isfinite(a), a, jnp.nan)
+
+
 def _singular(full: bool) -> Callable[..., Any]:
     def row(node: Node, turn: Turn, a: Any) -> Any:
-        u, values, vt = lax.linalg.svd(a, full_matrices=full)
+        u, values, vt = lax.linalg.svd(_without_infinities(a), full_matrices=full)
         _check(turn, node, jnp.isnan(values), _NOT_FINITE)
         return u, values, vt
 
@@ -120,7 +125,7 @@ def _singular(full: bool) -> Callable[..., Any]:
 
 
 def _singular_values(node: Node, turn: Turn, a: Any) -> Any:
-    values = lax.linalg.svd(a, compute_uv=False)
+    values = lax.linalg.svd(_without_infinities(a), compute_uv=False)
     _check(turn, node, jnp.isnan(values), _NOT_FINITE)
     return values
 
