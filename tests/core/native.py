@@ -84,7 +84,7 @@ class _Record:
 
     def __init__(self, name: str, code: str, arrays: int, failure: tuple[str, str]):
         self.name, self.failure = name, failure
-        self.address = load(f"{name} of the tests: {code}", lambda: code).address("entry")
+        self.function = load(f"{name} of the tests: {code}", lambda: code).function("entry")
         described = tuple((f"x{i}", 0, None, True) for i in range(arrays))
         self.operation = _core.Operation(self, name, described)
 
@@ -94,7 +94,7 @@ class _Record:
         result = (dtype, shape, -1, strides, 0)
         failures = [self.failure]
         return _core.make_plan(
-            self.name, self.address, [], 0, 1e9, False, [result], failures, False, []
+            self.name, self.function, [], 0, 1e9, False, [result], failures, False, []
         )
 
 
