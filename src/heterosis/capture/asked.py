@@ -59,12 +59,11 @@ _FILES = {
         "load", "save", "savez", "savez_compressed", "loadtxt", "savetxt", "genfromtxt", "fromfile",
     }),
 }  # fmt: skip
-# Functions and methods of ours.
-OUR_FILES = frozenset({
-    "load", "save", "savez", "savez_compressed", "loadtxt", "savetxt", "genfromtxt", "fromfile",
+# Functions and methods of ours: those that NumPy has, too, and more.
+OUR_FILES = _FILES["numpy"] | {
     "load_parameters", "save_parameters", "load_dict", "load_states", "save_states", "imread",
     "export",
-})  # fmt: skip
+}  # fmt: skip
 _QUEUES = frozenset({"queue", "_queue", "multiprocessing.queues"})
 _PASSED = frozenset({"put", "put_nowait", "get", "get_nowait"})
 _MODULES = frozenset({
