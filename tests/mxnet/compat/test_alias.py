@@ -1,12 +1,13 @@
 """`import mxnet` gives Heterosis: the same objects, and clear errors for what is not there."""
 
+import functools
 import importlib
 import sys
 
 import pytest
 
 import heterosis
-from heterosis.mxnet.compat import facade
+from heterosis.mxnet.compat import absent, facade
 from heterosis.runtime.errors import ArgumentError
 from tests.processes import run_python
 
@@ -80,8 +81,54 @@ def test_missing_attributes_say_what_to_do(mx):
         _ = mx.mod
     with pytest.raises(AttributeError, match=r"Print sym.debug_str\(\)"):
         _ = mx.viz
-    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+    with pytest.raises(AttributeError, match=r"mxnet.nothing does not exist in .*heterosis names"):
         _ = mx.nothing
+
+
+# Names below modules that are here: how each is asked for, and what is told.
+BELOW = {
+    "nd.sparse.csr_matrix": "no sparse storage",
+    "nd.Custom": "autograd.Function",
+    "sym.Custom": "autograd.Function",
+    "sym.contrib.box_nms": r"contrib.box_nms does not .*mx.np and mx.npx",
+    "nd.contrib.boolean_mask": r"x\[mask\]",
+    "nd.sgd_update": "mx.optimizer has",
+    "io.ImageRecordIter": "ImageRecordDataset",
+    "random.normal_like": "Use normal with shape=x.shape",
+    "gluon.contrib.cnn": "gluon.nn has",
+    "gluon.data.vision.transforms.Nothing": "heterosis names",
+    "np.nothing": "np.nothing does not exist",
+    "base.check_call": "heterosis names",
+    "mod.Module": "Write the model with gluon",
+}
+
+
+def asked(mx, name):
+    return functools.reduce(getattr, name.split("."), mx)
+
+
+@pytest.mark.parametrize("name", BELOW)
+def test_names_below_modules_say_what_to_do(mx, name):
+    with pytest.raises(AttributeError, match=BELOW[name]):
+        asked(mx, name)
+
+
+def test_advice_for_names_of_other_libraries_stays(mx):
+    with pytest.raises(AttributeError, match=r"nn.Dense"):
+        _ = mx.gluon.nn.Linear
+
+
+def test_what_is_told_to_be_absent_is(mx):
+    for name in absent.ABSENT:
+        if name not in ("io", "nd.contrib"):  # rows for what is missing there
+            with pytest.raises(AttributeError, match="does not exist in Heterosis"):
+                asked(mx, name)
+
+
+@pytest.mark.parametrize("statement", ["from mxnet.nd import sparse", "import mxnet.nd.sparse"])
+def test_imports_from_below_modules_say_what_to_do(mx, statement):
+    with pytest.raises(ImportError, match="no sparse storage"):
+        exec(statement)  # noqa: S102
 
 
 def test_another_mxnet_is_refused(monkeypatch):

@@ -10,11 +10,12 @@ from importlib.machinery import ModuleSpec, PathFinder
 from types import ModuleType
 
 from heterosis.mxnet.compat import facade as mxnet
+from heterosis.mxnet.compat.absent import ABSENT, explain, missing
 from heterosis.mxnet.compat.views import warn_of_writes
 from heterosis.runtime.errors import ArgumentError
 
 _FACADE = mxnet.__name__ + "."
-_ELSEWHERE = {mxnet.place_of(name): name for name in mxnet.ABSENT}
+_ELSEWHERE = {mxnet.place_of(name): name for name in ABSENT}
 
 
 def install_as_mxnet() -> None:
@@ -45,7 +46,7 @@ class _Finder:
             return ModuleSpec(fullname, _Loader(_place(name)), is_package=True)
         name = _asked_for(fullname)
         if name is not None and PathFinder.find_spec(fullname, path) is None:
-            raise ModuleNotFoundError(mxnet.missing(name))
+            raise ModuleNotFoundError(missing(name))
         return None
 
 
@@ -61,7 +62,7 @@ def _place(name: str) -> str:
     """The module for `mxnet.<name>`. The error has no `name`: importlib would hide its text."""
     place = mxnet.place_of(name) if name else mxnet.__name__
     if place is None or not _exists(place):
-        raise ModuleNotFoundError(mxnet.missing(name))
+        raise ModuleNotFoundError(missing(name))
     return place
 
 
@@ -82,7 +83,10 @@ class _Loader:
         return None
 
     def exec_module(self, module: ModuleType) -> None:
-        sys.modules[module.__name__] = importlib.import_module(self._place)
+        found = sys.modules[module.__name__] = importlib.import_module(self._place)
+        _, _, name = module.__name__.partition(".")
+        if name:
+            explain(found, name)
 
 
 __all__ = ["install_as_mxnet"]

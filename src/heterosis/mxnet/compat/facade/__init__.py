@@ -4,6 +4,8 @@ import importlib as _importlib
 from typing import Any as _Any
 
 from heterosis import __version__ as __heterosis_version__  # noqa: F401
+from heterosis.mxnet.compat.absent import explain as _explain
+from heterosis.mxnet.compat.absent import missing as _missing
 
 __version__ = "1.9.1"  # the version whose names and behaviour are these
 
@@ -54,23 +56,6 @@ NAMES = {
     "MXNetError": "base",
 }
 
-_GLUON = "Write the model with gluon: gluon.nn, gluon.Trainer and a loop under autograd.record()."
-_SYMBOL = "mx.sym has symbols: give names and attributes to its operators and to mx.sym.var."
-_PICTURES = "Print sym.debug_str(), or block.summary(x)."
-# What mxnet has besides, and what to do instead.
-ABSENT = {
-    **dict.fromkeys(("AttrScope", "attribute", "name"), _SYMBOL),
-    **dict.fromkeys(("visualization", "viz"), _PICTURES),
-    "executor_manager": "mx.sym.Symbol.bind gives an executor.",
-    **dict.fromkeys(("module", "mod", "model", "callback", "monitor", "mon", "rnn"), _GLUON),
-    **dict.fromkeys(("contrib", "onnx", "notebook"), "It has no counterpart here."),
-    **dict.fromkeys(("operator", "library"), "Define operations with autograd.Function."),
-    **dict.fromkeys(("rtc", "tvmop", "torch", "th"), "It has no counterpart on the CPU."),
-    "gluon.contrib.rnn": "gluon.rnn has the recurrent cells and layers.",
-    "gluon.contrib.data": "Derive from gluon.data.Dataset and gluon.data.Sampler.",
-    "gluon.contrib.cnn": "gluon.nn has the convolutions.",
-}
-
 
 def place_of(name: str) -> str | None:
     """The module here that stands for `mxnet.<name>`."""
@@ -81,22 +66,21 @@ def place_of(name: str) -> str | None:
     return parent and f"{parent}.{last}"
 
 
-def missing(name: str) -> str:
-    """What to tell somebody who asked for `mxnet.<name>`."""
-    advice = ABSENT.get(name) or ABSENT.get(name.partition(".")[0])
-    listed = "`python -m heterosis names` lists what is there."
-    return f"mxnet.{name} does not exist in Heterosis. {advice or listed}"
+def _module(name: str) -> _Any:
+    found = _importlib.import_module(MODULES[name])
+    _explain(found, name)
+    return found
 
 
 def __getattr__(name: str) -> _Any:
     if name in NAMES:
-        found = getattr(_importlib.import_module(MODULES[NAMES[name]]), name)
+        found = getattr(_module(NAMES[name]), name)
     elif name in MODULES:
-        found = _importlib.import_module(MODULES[name])
-    elif name in ABSENT:
-        raise AttributeError(missing(name))
-    else:
+        found = _module(name)
+    elif name.startswith("_"):
         raise AttributeError(f"module 'mxnet' has no attribute {name!r}")
+    else:
+        raise AttributeError(_missing(name))
     globals()[name] = found
     return found
 
