@@ -10,7 +10,7 @@ from typing import Any
 from heterosis import ndarray
 from heterosis.mxnet.symbols import composition as _composition
 from heterosis.runtime.arguments import check_members as _check_members
-from heterosis.symbol import contrib
+from heterosis.symbol import contrib, linalg, random
 from heterosis.symbol.symbol import Symbol, group, load, load_json, var
 
 Variable, Group, fromjson = var, group, load_json
@@ -31,5 +31,16 @@ def __getattr__(name: str) -> Any:
 
 _check_members(globals())
 
-__all__ = ["Group", "Symbol", "Variable", "contrib", "fromjson", "load", "load_json", "var"]
+__all__ = [
+    "Group",
+    "Symbol",
+    "Variable",
+    "contrib",
+    "fromjson",
+    "linalg",
+    "load",
+    "load_json",
+    "random",
+    "var",
+]
 __all__ += list(_FUNCTIONS)

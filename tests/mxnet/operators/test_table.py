@@ -61,7 +61,7 @@ def test_all_names_of_a_row_lead_to_it(name):
     assert len(runs) == 1 and None not in runs
     assert all(OPERATORS[spelt] is row.run for spelt in row.names)
     assert row.run is not None or set(row.stored) <= set(RECORDS)
-    assert row.is_layer >= bool(row.wanted) and row.creates <= bool(row.symbol)
+    assert row.is_layer >= bool(row.wanted) and row.creates <= bool(row.symbol or row.names)
     assert set(row.renamed) <= {p.name for r in _records(row) for p in r.parameters}
 
 

@@ -7,6 +7,7 @@ import json
 import numpy
 import pytest
 
+import heterosis
 from heterosis import autograd, np
 from heterosis import symbol as sym
 from heterosis.gluon import nn
@@ -205,6 +206,55 @@ def test_one_number_a_row_has_labels_of_one_dimension():
     assert net.infer_shape(x=(5, 1))[0] == [(5, 1), (5,)]
     run = net.simple_bind(x=(5, 1), out_label=(5, 1))
     assert run.forward(is_train=True, x=np.ones((5, 1)))[0].shape == (5, 1)
+
+
+X = sym.var("x")
+RANDOM = [
+    lambda: sym.random.uniform(2, 3, shape=(5, 4)),
+    lambda: sym.random.normal(2, 0.1, (5, 4), name="noise"),
+    lambda: sym.random.gamma(2, shape=(5, 4)),
+    lambda: sym.random.exponential(scale=2.0, shape=(5, 4)),
+    lambda: sym.random.poisson(90, shape=(5, 4)),
+    lambda: sym.random.negative_binomial(20, 0.3, shape=(5, 4)),
+    lambda: sym.random.generalized_negative_binomial(20, 0.3, shape=(5, 4)),
+    lambda: sym.random.randint(0, 1000, shape=(5, 4)),
+    lambda: sym.random.randn(5, 4),
+    lambda: sym.random_uniform(shape=(5, 4), dtype=numpy.float32),
+    lambda: sym.normal(shape=(5, 4)),
+    lambda: sym.random.uniform(X, X + 1, shape=4),
+    lambda: sym.random.exponential(X, shape=4),
+    lambda: sym.random.multinomial(sym.ones((5, 99)) / 99, shape=4),
+    lambda: sym.random.shuffle(sym.arange(0, 20)).reshape((5, 4)),
+]
+
+
+@pytest.mark.parametrize("make", RANDOM)
+def test_random_numbers_are_drawn_at_each_run(make):
+    symbol = make()
+    again = sym.load_json(symbol.tojson())
+    run = symbol.bind(args={"x": np.ones(5)} if symbol.list_arguments() else {})
+    first, second, third = run.forward()[0], run.forward()[0], again.eval(x=np.ones(5))[0]
+    assert first.shape == third.shape == (5, 4)
+    assert not (first == second).all() and not (first == third).all()
+
+
+def test_random_numbers_of_mixed_parameters_are_refused():
+    for low in (np.zeros(2), sym.var("x")):
+        with pytest.raises(ArgumentError, match=r"random.uniform: .*expected numbers, or symbols"):
+            sym.random.uniform(low, 1)
+
+
+def test_modules_of_operators_compose():
+    x = sym.var("x")
+    assert sym.linalg.gemm2(x, x, transpose_b=True).eval(x=np.ones((1, 3)))[0].tolist() == [[3]]
+    assert sym.contrib.arange_like(x).eval(x=np.ones(3))[0].tolist() == [0, 1, 2]
+    assert sym.cast(x, dtype=numpy.int32).eval(x=np.ones(3))[0].dtype == numpy.int32
+
+    @heterosis.hybridize
+    def function(a):
+        return sym.contrib.arange_like(a), sym.linalg.gemm2(a, a), sym.random.uniform(shape=(2,))
+
+    assert function(np.ones((1, 1)))[0].tolist() == [[0]]
 
 
 def test_what_tells_too_little_of_shapes():

@@ -12,7 +12,7 @@ from heterosis.mxnet.operators.writing import Arguments, Made, Writer, writes
 # -- parameters are numbers -----------------------------------------------------------------------
 
 
-@operator("random_uniform", "uniform")
+@operator("random_uniform", "uniform", creates=True)
 def random_uniform(
     low: Any = 0.0, high: Any = 1.0, shape: Any = None, dtype: Any = None, ctx: Any = None
 ) -> Any:
@@ -25,7 +25,7 @@ def _uniform(low: float = 0, high: float = 1, size: Any = None, dtype: str = "fl
     return np.random.uniform(low, high, size, dtype=dtype)
 
 
-@operator("random_normal", "normal")
+@operator("random_normal", "normal", creates=True)
 def random_normal(
     loc: Any = 0.0, scale: Any = 1.0, shape: Any = None, dtype: Any = None, ctx: Any = None
 ) -> Any:
@@ -48,7 +48,7 @@ def _write_random(writer: Writer, a: Arguments) -> Made:
     return writer.single(f"_npi_{kind}", a, **attributes, size=result.shape, dtype=result.dtype)
 
 
-@operator("random_gamma")
+@operator("random_gamma", creates=True)
 def random_gamma(
     alpha: Any = 1.0, beta: Any = 1.0, shape: Any = None, dtype: Any = None, ctx: Any = None
 ) -> Any:
@@ -56,7 +56,7 @@ def random_gamma(
     return np.random.gamma(alpha, beta, extents_of(shape), dtype=dtype, ctx=ctx)
 
 
-@operator("random_exponential")
+@operator("random_exponential", creates=True)
 def random_exponential(
     lam: Any = 1.0, shape: Any = None, dtype: Any = None, ctx: Any = None
 ) -> Any:
@@ -64,13 +64,13 @@ def random_exponential(
     return np.random.exponential(1.0 / lam, extents_of(shape)).astype(dtype or "float32")
 
 
-@operator("random_poisson")
+@operator("random_poisson", creates=True)
 def random_poisson(lam: Any = 1.0, shape: Any = None, dtype: Any = None, ctx: Any = None) -> Any:
     """Random counts with mean `lam`."""
     return np.random.poisson(lam, extents_of(shape)).astype(dtype or "float32")
 
 
-@operator("random_randint")
+@operator("random_randint", creates=True)
 def random_randint(
     low: int, high: int, shape: Any = None, dtype: Any = "int32", ctx: Any = None
 ) -> Any:
@@ -78,7 +78,7 @@ def random_randint(
     return np.random.randint(low, high, extents_of(shape), dtype=dtype)
 
 
-@operator("random_negative_binomial")
+@operator("random_negative_binomial", creates=True)
 def random_negative_binomial(
     k: int = 1, p: float = 1.0, shape: Any = None, dtype: Any = None, ctx: Any = None
 ) -> Any:
@@ -86,7 +86,7 @@ def random_negative_binomial(
     return np.random.negative_binomial(k, p, extents_of(shape)).astype(dtype or "float32")
 
 
-@operator("random_generalized_negative_binomial")
+@operator("random_generalized_negative_binomial", creates=True)
 def random_generalized_negative_binomial(
     mu: float = 1.0, alpha: float = 1.0, shape: Any = None, dtype: Any = None, ctx: Any = None
 ) -> Any:

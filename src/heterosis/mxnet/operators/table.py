@@ -40,7 +40,7 @@ class Operator:
     symbol: str = (
         ""  # the function of `sym` that composes it, where `F` has one of another operator
     )
-    creates: bool = False  # it has no inputs
+    creates: bool = False  # it has no inputs: with none, it is a symbol, too
     # The record's parameters under MXNet's names; None: MXNet has no such attribute.
     renamed: Mapping[str, str | None] = field(default_factory=dict)
 

@@ -6,6 +6,7 @@ operators of `heterosis.ndarray` then.
 
 from __future__ import annotations
 
+import functools
 import inspect
 import itertools
 from collections import defaultdict
@@ -14,6 +15,7 @@ from functools import cache
 from typing import Any
 
 from heterosis import ndarray
+from heterosis.ir.types import dtype_name
 from heterosis.mxnet.attributes import encoded
 from heterosis.mxnet.graph import Entry, Node, variable
 from heterosis.mxnet.operators import lookup
@@ -46,6 +48,19 @@ def function(name: str) -> Callable[..., Any] | None:
     return run
 
 
+def either(operator: str, immediate: Callable[..., Any]) -> Callable[..., Any]:
+    """What composes an operator of symbols, and is `immediate` for arrays."""
+    compose = function(operator)
+
+    @functools.wraps(immediate)
+    def run(*arguments: Any, **keywords: Any) -> Any:
+        given = [item for value in (*arguments, *keywords.values()) for item in _listed(value)]
+        symbolic = any(isinstance(item, Symbol) for item in given)
+        return (compose if compose and symbolic else immediate)(*arguments, **keywords)
+
+    return run
+
+
 def _listed(item: Any) -> Sequence[Any]:
     return item if isinstance(item, list | tuple) else (item,)
 
@@ -70,8 +85,13 @@ def _composed(operator: str, arguments: tuple, keywords: dict[str, Any]) -> Symb
         attributes.setdefault("num_args", len(ordered))
     else:
         ordered = _completed(operator, name, names, given, attributes)
-    texts = {k: encoded(v) for k, v in attributes.items()} | (attr or {})
+    texts = {k: _text(k, v) for k, v in attributes.items()} | (attr or {})
     return made(operator, [symbol.only_entry() for symbol in ordered], texts, name)
+
+
+def _text(name: str, value: Any) -> str:
+    """An attribute as files have it; an element type may be a class of NumPy's."""
+    return dtype_name(value) if name == "dtype" and not isinstance(value, str) else encoded(value)
 
 
 def _completed(
@@ -165,7 +185,7 @@ def creation(name: str, operator: str) -> Callable[..., Any]:
         facts = dict(zip(names, arguments, strict=False)) | keywords
         if "val" in facts:  # as `full` calls what files call its value
             facts["value"] = facts.pop("val")
-        texts = {k: encoded(v) for k, v in facts.items() if v is not None}
+        texts = {k: _text(k, v) for k, v in facts.items() if v is not None}
         return made(operator, [], texts, title or _fresh(name))
 
     run.__name__ = run.__qualname__ = name
@@ -180,6 +200,8 @@ def functions() -> dict[str, Callable[..., Any]]:
             operator = row.stored[0]
             make = creation(row.symbol, operator) if row.creates else function(operator)
             found[row.symbol] = make
+        elif row.creates:
+            found |= {name: creation(name, f"_{row.names[0]}") for name in row.names}
     return found
 
 
