@@ -142,3 +142,15 @@ def test_printing():
     assert repr(rnn.ZoneoutCell(rnn.GRUCell(2), 0.1)) == (
         "ZoneoutCell(p_out=0.1, p_state=0.0, GRUCell(-1 -> 6))"
     )
+
+
+@pytest.mark.parametrize("layer", [rnn.RNN, rnn.LSTM, rnn.GRU])
+def test_layers_say_that_they_take_no_lengths(layer):
+    with pytest.raises(UnsupportedError, match=r"use_sequence_length=True.*valid_length"):
+        layer(2, use_sequence_length=True)
+    made = layer(2, use_sequence_length=False)
+    made.initialize()
+    x = np.ones((3, 2, 4))
+    with pytest.raises(UnsupportedError, match=r"sequence_length is given.*valid_length"):
+        made(x, sequence_length=np.array([1, 2]))
+    assert made(x, sequence_length=None).shape == (3, 2, 2)

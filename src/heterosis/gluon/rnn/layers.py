@@ -25,9 +25,11 @@ class _RNNLayer(HybridBlock):
         self, hidden_size: Positive, num_layers: Positive, layout: str, dropout: float,
         bidirectional: bool, input_size: Natural, initializers: dict[str, Any], mode: str,
         dtype: Any, projection_size: int | None = None, clip: dict[str, Any] | None = None,
-        **kwargs: Any,
+        use_sequence_length: bool = False, **kwargs: Any,
     ):  # fmt: skip
         super().__init__(**kwargs)
+        if use_sequence_length:
+            raise self._refused_lengths("use_sequence_length=True")
         if layout not in ("TNC", "NTC") or mode not in _GATES:
             raise ArgumentError(
                 f"{type(self).__name__}: layout={layout!r}, mode={mode!r}; expected layout 'TNC' "
@@ -112,12 +114,22 @@ class _RNNLayer(HybridBlock):
 
     # -- running ----------------------------------------------------------------------------------
 
-    def __call__(self, inputs: Any, states: Any = None) -> Any:
+    def __call__(self, inputs: Any, states: Any = None, sequence_length: Any = None) -> Any:
         """Outputs of all steps; with `states` given, also the states after the last step."""
+        if sequence_length is not None:
+            raise self._refused_lengths("sequence_length is given")
         if states is None:
             return super().__call__(inputs)
         given = list(states) if isinstance(states, list | tuple) else [states]
         return super().__call__(inputs, given)
+
+    def _refused_lengths(self, given: str) -> UnsupportedError:
+        return UnsupportedError(
+            f"{type(self).__name__}: {given}, and layers go through all steps of every sequence. "
+            "Unroll a cell, which takes valid_length, such as rnn.LSTMCell(units).unroll(length, "
+            "inputs, valid_length=lengths, merge_outputs=True); or use only the steps that count "
+            "of what layers give."
+        )
 
     def infer_shape(self, inputs: Any, *args: Any) -> None:
         """Complete the shapes of the first layer's weights from the inputs."""
