@@ -189,7 +189,7 @@ class Record:
         dtype = keywords.pop("dtype", None) if "dtype" not in self.signature.parameters else None
         out = keywords.pop("out", None) if "out" not in self.signature.parameters else None
         bound = self._bind(arguments, keywords)
-        if any(isinstance(v, Unsized) for v in bound.arguments.values()):
+        if any(isinstance(v, Unsized) for v in _leaves(bound.arguments.values())):
             bound.apply_defaults()
             bound.arguments.update(settled(self.name, dict(bound.arguments)))
         if isinstance(out, Unsized):

@@ -47,12 +47,14 @@ class Unsized:
 
     def refuse(self, use: str) -> DeferredInitializationError:
         """The error for a use that does not tell the missing extents."""
-        return DeferredInitializationError(
+        error = DeferredInitializationError(
             f"{use} does not tell the unknown extents (-1) of {self.description}, whose shape is "
             f"{self.shape}. Give its full shape when the layer is made (in_units, in_channels, "
             "...), define infer_shape(self, *inputs) in the block, or use the parameter first in "
             f"one of: {', '.join(sorted(RULES))}."
         )
+        error.array = self
+        return error
 
     def __getattr__(self, name: str) -> Any:
         if self.made is not None:
@@ -105,7 +107,16 @@ def settled(operation: str, arguments: dict[str, Any]) -> dict[str, Any]:
         if name not in shapes:
             raise given.refuse(operation)
         given.settle(operation, shapes[name])
-    return {k: v.made if isinstance(v, Unsized) else v for k, v in arguments.items()}
+    return {name: _made(operation, given) for name, given in arguments.items()}
+
+
+def _made(operation: str, given: Any) -> Any:
+    """The array itself for what stands for one, also in a sequence, whose shapes no rule tells."""
+    if isinstance(given, list | tuple):
+        return type(given)([_made(operation, item) for item in given])
+    if isinstance(given, Unsized) and given.made is None:
+        raise given.refuse(operation)
+    return given.made if isinstance(given, Unsized) else given
 
 
 def _asked_for(operation: str, arguments: Arguments) -> Mapping[str, Shape]:
@@ -174,9 +185,13 @@ def _embedding(a: Arguments) -> Mapping[str, Shape]:
 
 @_rule("rnn")
 def _rnn(a: Arguments) -> Mapping[str, Shape]:
+    from heterosis.ops.nn.rnn import described
+
     layers = a["num_layers"] * (2 if a["bidirectional"] else 1)
     batch, units = a["data"].shape[1], a["state_size"]
+    network = described(a["mode"], units, a["num_layers"], a["bidirectional"], a["projection_size"])
     return {
+        "parameters": (sum(map(math.prod, network.shapes(a["data"].shape[2]))),),
         "state": (layers, batch, a["projection_size"] or units),
         "state_cell": (layers, batch, units),
     }

@@ -107,6 +107,8 @@ class UninitializedError(HeterosisError, RuntimeError):
 class DeferredInitializationError(UninitializedError):
     """A parameter used before the first forward pass has completed its shape."""
 
+    array: object = None  # what stands for it, where that is known
+
 
 class StaleGradientError(HeterosisError, UserWarning):
     """A gradient that backward has not written since the last step."""

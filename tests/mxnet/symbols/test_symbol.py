@@ -72,10 +72,62 @@ def test_shapes_that_do_not_fit_are_an_error():
         (x + y).infer_shape()
 
 
+X = sym.var("x")
+
+
 def test_types():
     x = sym.var("x", shape=(2,), dtype="float64")
     arguments, outputs, states = (x > 1).infer_type()
     assert (arguments, outputs, states) == ([numpy.float64], [numpy.bool_], [])
+
+
+# Symbols of `x`, `y`, the types that are given, and what follows: arguments, results and states.
+Y = sym.var("y")
+TYPES = [
+    (X + Y, {"x": "float16"}, ["float16"] * 2, ["float16"], []),
+    (sym.concat(X, Y, dim=1), {"y": "float64"}, ["float64"] * 2, ["float64"], []),
+    (sym.FullyConnected(X, num_hidden=3), {"x": "float16"}, ["float16"] * 3, ["float16"], []),
+    (sym.Convolution(X, kernel=(3, 3), num_filter=2), {"x": "float64"}, ["float64"] * 3,
+     ["float64"], []),
+    (sym.cast(X, dtype="int32"), {"x": "float16"}, ["float16"], ["int32"], []),
+    (sym.Embedding(X, input_dim=3, output_dim=2), {"x": "int32"}, ["int32", "float32"],
+     ["float32"], []),
+    (sym.BatchNorm(X), {"x": "float16"}, ["float16", "float32", "float32"], ["float16"],
+     ["float32"] * 2),
+    (sym.SoftmaxOutput(X), {"x": "float16"}, ["float16"] * 2, ["float16"], []),
+    (sym.split(X, num_outputs=2), {"x": "float16"}, ["float16"], ["float16"] * 2, []),
+    (sym.split(X, num_outputs=7), {"x": "float16"}, ["float16"], ["float16"] * 7, []),
+    (sym.dot(X, Y), {"x": "float64"}, ["float64"] * 2, ["float64"], []),
+    (sym.shape_array(X), {"x": "float16"}, ["float16"], ["int64"], []),
+    (sym.var("z", dtype="float16") * 2, {}, ["float16"], ["float16"], []),
+    (sym.RNN(X, state_size=4, num_layers=1, mode="gru"), {"x": "float32"}, ["float32"] * 3,
+     ["float32"], []),
+    (sym.Flatten(sym.Pooling(sym.Convolution(X, kernel=(5, 5), num_filter=6), kernel=(2, 2))),
+     {"x": "float32"}, ["float32"] * 3, ["float32"], []),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("symbol, given, arguments, results, states", TYPES)
+def test_types_follow_from_types(symbol, given, arguments, results, states):
+    expected = [
+        [numpy.dtype(name).type for name in names] for names in (arguments, results, states)
+    ]
+    assert list(symbol.infer_type(**given)) == expected
+
+
+def test_types_that_do_not_follow():
+    assert (X + Y).infer_type() == (None, None, None)
+    assert sym.reshape(X, shape=(3, 11)).infer_type(x="float32")[1] == [None]
+
+
+def test_shapes_of_recurrent_parameters_follow():
+    net = sym.RNN(X, state_size=4, num_layers=2, mode="lstm", bidirectional=True, name="rnn")
+    assert net.infer_shape(x=(5, 2, 3))[0][1:] == [(736,), (4, 2, 4), (4, 2, 4)]
+
+
+def test_several_arrays_of_no_shape_are_an_error_that_says_so():
+    with pytest.raises(ArgumentError, match=r"shapes of \['x'\] do not tell enough"):
+        sym.concat(X, Y).infer_shape(x=(2, 3))
 
 
 @pytest.mark.parametrize(
@@ -208,7 +260,6 @@ def test_one_number_a_row_has_labels_of_one_dimension():
     assert run.forward(is_train=True, x=np.ones((5, 1)))[0].shape == (5, 1)
 
 
-X = sym.var("x")
 RANDOM = [
     lambda: sym.random.uniform(2, 3, shape=(5, 4)),
     lambda: sym.random.normal(2, 0.1, (5, 4), name="noise"),

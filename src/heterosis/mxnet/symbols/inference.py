@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from heterosis import _core, capture
 from heterosis.io.params import NUMBERS
-from heterosis.ir.types import dtype_name, numpy_dtype
+from heterosis.ir.types import dtype_name, is_float, numpy_dtype
 from heterosis.mxnet.attributes import decoded
 from heterosis.mxnet.graph import reached
+from heterosis.mxnet.operators.table import row_of
 from heterosis.mxnet.symbols.evaluation import Plan
 from heterosis.ops.unsized import UNKNOWN, Unsized
 from heterosis.runtime import modes
-from heterosis.runtime.errors import ArgumentError, DeferredInitializationError
+from heterosis.runtime.errors import ArgumentError, DeferredInitializationError, HeterosisError
 
 if TYPE_CHECKING:
     from heterosis.mxnet.symbols.symbol import Symbol
 
+# Extents that most sizes divide, and numbers of axes that data may have, the likeliest first.
+_EXTENTS, _RANKS = (240, 224, 1), (2, 4, 3, 1, 5, 0)
 _DTYPES = {number: name for name, number in NUMBERS.items()}
 
 
@@ -42,8 +46,9 @@ def shapes_of(
     symbol: Symbol, shapes: Mapping[str, tuple[int, ...]], partial: bool = False
 ) -> tuple[Any, Any, Any]:
     """Shapes of arguments, results and states."""
+    arrays = _stand_ins(symbol, shapes, {})
     try:
-        arrays, results = _traced(symbol, shapes, {})
+        results = _traced(symbol, arrays)
     except DeferredInitializationError as error:
         if not partial:
             raise ArgumentError(
@@ -51,25 +56,70 @@ def shapes_of(
                 f"more of the arguments, {symbol.list_inputs()}."
             ) from error
         return None, None, None
-    return _columns(symbol, {n: a.shape for n, a in arrays.items()}, [r.shape for r in results])
+    made = {name: a.made if isinstance(a, Unsized) else a for name, a in arrays.items()}
+    lacking = [name for name, array in made.items() if array is None]
+    if lacking:
+        raise ArgumentError(f"the shapes of {lacking} do not follow from the given ones.")
+    return _columns(symbol, {n: a.shape for n, a in made.items()}, [r.shape for r in results])
 
 
 def types_of(symbol: Symbol, dtypes: Mapping[str, Any]) -> tuple[Any, Any, Any]:
-    """Element types of variables: those given, else their own, else the first given one. Those of
-    results follow where the shapes of the variables are known, and are None where not."""
+    """Element types of variables: those given, else their own, else the first given one, or what
+    goes with it in a layer. Those of results follow, and are None where no shapes can be found."""
     names = {name: dtype_name(given) for name, given in dtypes.items()}
     common = next(iter(names.values()), None)
     facts = known_facts(symbol)
-    types = {name: names.get(name, dtype or common) for name, (_, dtype) in facts.items()}
+    beside = _parameters(symbol, common) if common else {}
+    types = {
+        name: names.get(name, dtype or beside.get(name, common))
+        for name, (_, dtype) in facts.items()
+    }
     if None in types.values():
         return None, None, None
     made = {name: numpy_dtype(dtype).type for name, dtype in types.items()}
-    try:
-        _, results = _traced(symbol, {}, types)
-    except (ArgumentError, DeferredInitializationError):
-        results = []
-    found = [result.dtype.type for result in results] or [None] * len(symbol)
+    found = [result.dtype.type for result in _results(symbol, types)] or [None] * len(symbol)
     return _columns(symbol, made, found)
+
+
+def _parameters(symbol: Symbol, common: str) -> dict[str, str]:
+    """Element types of layers' parameters beside data of a type: floats beside whole numbers, and
+    for batch normalisation, which sums up, no half ones."""
+    found = {}
+    for node in reached(symbol.entries):
+        row = row_of(node.operator)
+        if row.is_layer:
+            halves = ("float16", "bfloat16") if row.states else ()
+            dtype = common if is_float(common) and common not in halves else "float32"
+            found |= {e.node.name: dtype for e in node.inputs[1:] if e.node.is_variable}
+    return found
+
+
+def _waits(array: Any) -> bool:
+    return isinstance(array, Unsized) and array.made is None
+
+
+def _results(symbol: Symbol, dtypes: Mapping[str, str]) -> list[Any]:
+    """The results' arrays without elements, of any shapes with which the symbol can be run."""
+    data = [name for name in symbol.list_inputs() if name not in _parameters(symbol, "float32")]
+    for extent, rank in itertools.product(_EXTENTS, _RANKS):
+        shapes: dict[str, tuple[int, ...]] = {}
+        while True:
+            arrays = _stand_ins(symbol, shapes, dtypes)
+            try:
+                return _traced(symbol, arrays)
+            except DeferredInitializationError as error:
+                unknown = [name for name, array in arrays.items() if array is error.array]
+                if not unknown:
+                    return []
+                shapes[unknown[0]] = (extent,) * rank
+            except HeterosisError:  # does not fit, or asks for the shape without more ado
+                unknown = [name for name in data if name not in shapes and _waits(arrays[name])]
+                if not unknown:
+                    break
+                shapes[unknown[0]] = (extent,) * rank
+        if not shapes:
+            break
+    return []
 
 
 def _columns(symbol: Symbol, of: Mapping[str, Any], results: list[Any]) -> tuple[Any, Any, Any]:
@@ -77,15 +127,19 @@ def _columns(symbol: Symbol, of: Mapping[str, Any], results: list[Any]) -> tuple
     return [of[name] for name in arguments], results, [of[name] for name in states]
 
 
-def _traced(
+def _stand_ins(
     symbol: Symbol, shapes: Mapping[str, tuple[int, ...]], dtypes: Mapping[str, str]
-) -> tuple[dict[str, Any], list[Any]]:
-    """Arrays without elements for all variables, and the results'."""
+) -> dict[str, Any]:
+    """Arrays without elements for all variables."""
+    return {
+        name: _stand_in(name, shapes.get(name, extents), dtypes.get(name, dtype) or "float32")
+        for name, (extents, dtype) in known_facts(symbol).items()
+    }
+
+
+def _traced(symbol: Symbol, arrays: Mapping[str, Any]) -> list[Any]:
+    """The results' arrays without elements."""
     plan = Plan(symbol.entries)
-    arrays: dict[str, Any] = {}
-    for name, (extents, dtype) in known_facts(symbol).items():
-        extents = shapes.get(name, extents)
-        arrays[name] = _stand_in(name, extents, dtypes.get(name, dtype) or "float32")
     found: list[Any] = []
 
     def run() -> None:
@@ -93,11 +147,7 @@ def _traced(
 
     with modes.switched(recording=False, training=False):
         capture.capture(run, (), {})
-    made = {name: a.made if isinstance(a, Unsized) else a for name, a in arrays.items()}
-    lacking = [name for name, array in made.items() if array is None]
-    if lacking:
-        raise ArgumentError(f"the shapes of {lacking} do not follow from the given ones.")
-    return made, found
+    return found
 
 
 def _stand_in(name: str, shape: tuple[int, ...] | None, dtype: str) -> Any:
