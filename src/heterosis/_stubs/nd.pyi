@@ -851,7 +851,10 @@ def smooth_l1(data: Any, scalar: float = 1.0) -> ndarray:
 def softmax(*arguments: Any, **keywords: Any) -> ndarray: ...
 
 def softmax_cross_entropy(data: Any, label: Any) -> ndarray:
-    """The sum over examples of minus the logarithm of the label's probability."""
+    """The sum over examples of minus the logarithm of the label's probability.
+
+    A label that is no class counts as the nearest one, as `pick` has it.
+    """
 
 def softmin(data: Any, axis: int = -1, temperature: float | None = None) -> ndarray:
     """The softmax of `-data`."""

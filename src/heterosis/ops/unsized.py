@@ -86,7 +86,8 @@ for _symbol, _name in _BOTH_SIDES + _OTHERS:
 # -- rules: argument name to the shape it must have -----------------------------------------------
 
 RULES: dict[str, Rule] = {}
-_NUMBERS = ("num_hidden", "num_filter", "kernel")  # that rules need, and operations may do without
+# What rules need, and operations may do without.
+_NUMBERS = ("num_hidden", "num_filter", "kernel", "input_dim", "output_dim")
 
 
 def _rule(*operations: str) -> Callable[[Rule], Rule]:
@@ -121,17 +122,20 @@ def _made(operation: str, given: Any) -> Any:
 
 def _asked_for(operation: str, arguments: Arguments) -> Mapping[str, Shape]:
     """The shapes by an operation's rule, which takes for granted that its arguments are there."""
+    missing = [name for name in _NUMBERS if name in arguments and arguments[name] is None]
+    shapes: Mapping[str, Shape] = {}
     try:
-        return RULES[operation](arguments)
+        shapes = RULES[operation](arguments)
     except IndexError:
         raise ShapeError(
             f"{operation}: data of shape {arguments['data'].shape} has too few dimensions."
         ) from None
     except TypeError:
-        missing = [name for name in _NUMBERS if name in arguments and arguments[name] is None]
         if not missing:
             raise
-        raise ArgumentError(f"{operation}: {' and '.join(missing)} must be given.") from None
+    if missing and (not shapes or any(None in shape for shape in shapes.values())):
+        raise ArgumentError(f"{operation}: {' and '.join(missing)} must be given.")
+    return shapes
 
 
 @_rule("fully_connected")

@@ -68,6 +68,18 @@ def test_output_layers_have_their_losses_gradient(output, expected):
     assert x.grad.asnumpy().tolist() == expected
 
 
+def test_labels_that_are_no_classes_count_as_the_nearest():
+    x = np.array([[1.0, 2.0, 3.0], [3.0, 1.0, 0.0]])
+    found = []
+    for labels in ([-5, 7], [0, 2]):
+        x.attach_grad()
+        with autograd.record():
+            y = F.softmax_cross_entropy(x, np.array(labels))
+        y.backward()
+        found.append((y.tolist(), x.grad.tolist()))
+    assert found[0] == found[1]
+
+
 def test_random_operators():
     classes, logs = F.sample_multinomial(np.array([[0.0, 1.0]]), shape=5, get_prob=True)
     assert classes.asnumpy().tolist() == [[1] * 5] and logs.asnumpy().tolist() == [[0] * 5]

@@ -319,6 +319,9 @@ def test_what_tells_too_little_of_shapes():
     [
         (lambda x: sym.FullyConnected(x), "num_hidden"),
         (lambda x: sym.Convolution(x, num_filter=3), "kernel"),
+        (lambda x: sym.Convolution(x, kernel=(1, 1)), "num_filter"),
+        (lambda x: sym.Deconvolution(x, kernel=(1, 1)), "num_filter"),
+        (lambda x: sym.Embedding(x), "input_dim and output_dim"),
     ],
 )
 def test_numbers_that_shapes_follow_from_must_be_given(make, missing):

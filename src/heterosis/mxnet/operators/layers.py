@@ -139,7 +139,10 @@ def softmax_activation(data: Any, mode: str = "instance") -> Any:
 
 @operator("softmax_cross_entropy")
 def softmax_cross_entropy(data: Any, label: Any) -> Any:
-    """The sum over examples of minus the logarithm of the label's probability."""
+    """The sum over examples of minus the logarithm of the label's probability.
+
+    A label that is no class counts as the nearest one, as `pick` has it.
+    """
     return -np.sum(npx.pick(npx.log_softmax(data, axis=-1), label)).reshape(1)
 
 
