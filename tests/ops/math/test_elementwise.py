@@ -134,12 +134,45 @@ def test_integers_at_their_limits(name, dtype):
     numpy.testing.assert_array_equal(got, getattr(numpy, name)(x, y))
 
 
+def integers_of_all_sizes(dtype, random, count=3001):
+    """As many of few bits as of many, from both ends, those of a size side by side: a vector
+    whose elements are all small takes another way."""
+    limits = numpy.iinfo(dtype)
+    bits = random.integers(limits.min, limits.max, count, dtype, endpoint=True)
+    values = bits >> random.integers(0, limits.bits, count, dtype)
+    values[::2] = ~values[::2]
+    values[: count // 10] = limits.min
+    return numpy.sort(values)
+
+
+@pytest.mark.parametrize("dtype", INTEGERS)
+@pytest.mark.parametrize("name", ["floor_divide", "mod", "fmod", "gcd"])
+def test_integers_of_all_sizes_and_neighbours_of_multiples(name, dtype):
+    random = numpy.random.default_rng(3)
+    y = integers_of_all_sizes(dtype, random)
+    y[y == 0] = 1
+    multiples = y * (integers_of_all_sizes(dtype, random) // y)
+    multiples += random.integers(0, 2, len(y), dtype)
+    for x in (integers_of_all_sizes(dtype, random), multiples):
+        with numpy.errstate(over="ignore"):  # the lowest by -1
+            expected = getattr(numpy, name)(x, y)
+        got = getattr(np, name)(np.array(x), np.array(y)).asnumpy()
+        numpy.testing.assert_array_equal(got, expected)
+        got = getattr(np, name)(np.array(x), int(y[5])).asnumpy()
+        numpy.testing.assert_array_equal(got, getattr(numpy, name)(x, y[5]))
+
+
 def test_integers_divided_by_zero_give_zero():
     x, zero = np.array([5, -5], "int32"), np.array([0, 0], "int32")
     for name in ("floor_divide", "mod", "fmod"):
         assert getattr(np, name)(x, zero).tolist() == [0, 0]
     lowest = np.array([-(2**31)], "int32")
     assert (lowest // -1).tolist() == [-(2**31)]
+
+
+def test_the_lowest_of_32_bits_has_an_opposite_in_64():
+    lowest = np.full(100, -(2**31), "int64")
+    assert set((lowest // np.full(100, -1, "int64")).tolist()) == {2**31}
 
 
 def test_operators():

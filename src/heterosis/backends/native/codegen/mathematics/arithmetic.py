@@ -6,7 +6,13 @@ import math
 from collections.abc import Callable
 
 from heterosis.backends.native.codegen import mathematics
-from heterosis.backends.native.codegen.emit.builder import I1, Function, Value, constant
+from heterosis.backends.native.codegen.emit.builder import (
+    I1,
+    Function,
+    Value,
+    constant,
+    is_literal,
+)
 from heterosis.backends.native.codegen.emit.reducers import above, maximum, minimum
 from heterosis.backends.native.codegen.mathematics.number import Number
 from heterosis.backends.native.codegen.mathematics.rounding import frexp
@@ -85,17 +91,63 @@ def _safe_divisor(f: Function, dtype: str, a: Value, b: Value) -> tuple[Value, V
     return is_zero, f.select(overflow, constant(b.type, 1), safe)
 
 
+def quotient(f: Function, dtype: str, a: Value, b: Value) -> Value:
+    """`a / b` rounded towards zero, where neither a zero nor the overflow stands in the way.
+
+    Processors divide integers one at a time, vectors of floats at once. A literal divisor is left
+    to LLVM, which multiplies instead.
+    """
+    unsigned = _is_unsigned(dtype)
+    instruction = "udiv" if unsigned else "sdiv"
+    if not a.type.lanes or is_literal(b):
+        return f.binary(instruction, a, b)
+    if a.type.bits <= 32:
+        return _quotient_of_floats(f, a, b, unsigned=unsigned)
+    fits = _all_fit(f, [a, b], unsigned)
+
+    def narrow() -> list[Value]:
+        parts = [f.convert("trunc", x, x.type.of("i32")) for x in (a, b)]
+        return [f.convert("sext", _quotient_of_floats(f, *parts, unsigned=False), a.type)]
+
+    (result,) = f.if_else(fits, narrow, lambda: [f.binary(instruction, a, b)])
+    return result
+
+
+def _quotient_of_floats(f: Function, a: Value, b: Value, *, unsigned: bool) -> Value:
+    """Of floats with more than twice the bits: what `a / b` lacks to the next integer is 1 / b or
+    more, and rounding adds less, so that the float truncates to the same integer."""
+    wide = a.type.of("double" if a.type.bits == 32 else "float")
+    to, back = ("uitofp", "fptoui") if unsigned else ("sitofp", "fptosi")
+    return f.convert(back, f.div(f.convert(to, a, wide), f.convert(to, b, wide)), a.type)
+
+
+def _all_fit(f: Function, operands: list[Value], unsigned: bool) -> Value:
+    """Whether every lane of these vectors of 64-bit integers lies above -2^31 and below 2^31, as
+    indices do: the lowest 32-bit number is left out, whose quotient by -1 is too large."""
+    kind, bound = operands[0].type, 1 << 31
+    if not unsigned:  # counted from the least, for one comparison
+        operands = [f.add(x, constant(kind, bound - 1)) for x in operands]
+        bound = 2 * bound - 1
+    inside = [f.compare("ult", x, constant(kind, bound)) for x in operands]
+    return f.intrinsic("vector.reduce.and", f.binary("and", *inside), returns=I1)
+
+
+def remainder(f: Function, dtype: str, a: Value, b: Value) -> Value:
+    """What `quotient` leaves of `a`, with the sign of `a`."""
+    return f.sub(a, f.mul(quotient(f, dtype, a, b), b))
+
+
 def floor_divide_integer(f: Function, dtype: str, a: Value, b: Value) -> Value:
     """Rounded down; 0 where the divisor is 0."""
     is_zero, safe = _safe_divisor(f, dtype, a, b)
     zero = constant(a.type, 0)
     if _is_unsigned(dtype):
-        return f.select(is_zero, zero, f.binary("udiv", a, safe))
-    quotient = f.binary("sdiv", a, safe)
-    rest = f.sub(a, f.mul(quotient, safe))
+        return f.select(is_zero, zero, quotient(f, dtype, a, safe))
+    toward_zero = quotient(f, dtype, a, safe)
+    rest = f.sub(a, f.mul(toward_zero, safe))
     apart = f.compare("slt", f.binary("xor", rest, safe), zero)
     lower = f.binary("and", f.compare("ne", rest, zero), apart)
-    floored = f.select(lower, f.sub(quotient, constant(a.type, 1)), quotient)
+    floored = f.select(lower, f.sub(toward_zero, constant(a.type, 1)), toward_zero)
     return f.select(is_zero, zero, floored)
 
 
@@ -104,8 +156,8 @@ def mod_integer(f: Function, dtype: str, a: Value, b: Value) -> Value:
     is_zero, safe = _safe_divisor(f, dtype, a, b)
     zero = constant(a.type, 0)
     if _is_unsigned(dtype):
-        return f.select(is_zero, zero, f.binary("urem", a, safe))
-    rest = f.binary("srem", a, safe)
+        return f.select(is_zero, zero, remainder(f, dtype, a, safe))
+    rest = remainder(f, dtype, a, safe)
     apart = f.compare("slt", f.binary("xor", rest, safe), zero)
     moved = f.binary("and", f.compare("ne", rest, zero), apart)
     return f.select(is_zero, zero, f.select(moved, f.add(rest, safe), rest))
@@ -114,8 +166,7 @@ def mod_integer(f: Function, dtype: str, a: Value, b: Value) -> Value:
 def fmod_integer(f: Function, dtype: str, a: Value, b: Value) -> Value:
     """With the sign of the dividend; 0 where the divisor is 0."""
     is_zero, safe = _safe_divisor(f, dtype, a, b)
-    rest = f.binary("urem" if _is_unsigned(dtype) else "srem", a, safe)
-    return f.select(is_zero, constant(a.type, 0), rest)
+    return f.select(is_zero, constant(a.type, 0), remainder(f, dtype, a, safe))
 
 
 def power_integer(f: Function, dtype: str, a: Value, b: Value) -> Value:
@@ -163,14 +214,14 @@ def _shift(f: Function, a: Value, b: Value, instruction: str, beyond: Value) -> 
 
 
 def greatest_common_divisor(f: Function, dtype: str, a: Value, b: Value) -> Value:
-    """Euclid's algorithm for as many turns as neighbouring Fibonacci numbers would need."""
-    zero, one = constant(a.type, 0), constant(a.type, 1)
-    start = [absolute(f, dtype, a), absolute(f, dtype, b)]
-    with f.loop(0, int(1.45 * a.type.bits) + 2, carried=start) as loop:
+    """Euclid's algorithm, for as long as any lane has something left."""
+    zero, one, magnitude = constant(a.type, 0), constant(a.type, 1), f"uint{a.type.bits}"
+    with f.repeat(carried=[absolute(f, dtype, a), absolute(f, dtype, b)]) as loop:
         x, y = loop.carried
         over = f.compare("eq", y, zero)
-        rest = f.binary("urem", x, f.select(over, one, y))
+        rest = remainder(f, magnitude, x, f.select(over, one, y))
         loop.next = [f.select(over, x, y), f.select(over, zero, rest)]
+        loop.more = Number(f, f.compare("ne", loop.next[1], zero)).any().value
     return loop.results[0]
 
 
@@ -178,7 +229,7 @@ def least_common_multiple(f: Function, dtype: str, a: Value, b: Value) -> Value:
     """0 where an operand is 0."""
     divisor = greatest_common_divisor(f, dtype, a, b)
     is_zero, safe = _nonzero(f, divisor)
-    share = f.binary("udiv", absolute(f, dtype, a), safe)
+    share = quotient(f, f"uint{a.type.bits}", absolute(f, dtype, a), safe)
     product = f.mul(share, absolute(f, dtype, b))
     return f.select(is_zero, constant(a.type, 0), product)
 
