@@ -13,7 +13,7 @@ import math
 from collections.abc import Callable, Sequence
 
 from heterosis.backends.native.codegen.emit.builder import Function, Type, Value, constant
-from heterosis.backends.native.codegen.kernels.matmul.packing import interleaved
+from heterosis.backends.native.codegen.emit.transposition import interleaved
 
 Line = Callable[[Function, Sequence[Value]], list[Value]]
 

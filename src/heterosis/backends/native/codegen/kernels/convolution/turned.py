@@ -21,6 +21,7 @@ from heterosis.backends.native.codegen.emit.builder import (
     Type,
     Value,
 )
+from heterosis.backends.native.codegen.emit.transposition import transpose
 from heterosis.backends.native.codegen.kernels.convolution.forward import (
     POINTERS,
     begun,
@@ -47,7 +48,7 @@ from heterosis.backends.native.codegen.kernels.matmul.macro_kernel import (
     product_kernel,
 )
 from heterosis.backends.native.codegen.kernels.matmul.micro_kernel import Kernel
-from heterosis.backends.native.codegen.kernels.matmul.packing import emit_pack, transpose
+from heterosis.backends.native.codegen.kernels.matmul.packing import emit_pack
 from heterosis.backends.native.codegen.target import Target
 
 _LINE = 128  # bytes that threads never share

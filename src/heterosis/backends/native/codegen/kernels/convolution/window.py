@@ -23,11 +23,11 @@ from heterosis.backends.native.codegen.emit.builder import (
     Value,
     constant,
 )
+from heterosis.backends.native.codegen.emit.transposition import transpose
 from heterosis.backends.native.codegen.kernels.convolution.problem import AXES, NUMBERS
 from heterosis.backends.native.codegen.kernels.convolution.rows import OUTSIDE, Rows
 from heterosis.backends.native.codegen.kernels.matmul.frame import Frame
 from heterosis.backends.native.codegen.kernels.matmul.micro_kernel import Kernel
-from heterosis.backends.native.codegen.kernels.matmul.packing import transpose
 
 # What loads one vector of a panel: from the starts of runs and a tap's masks.
 _Load = Callable[[Function, "list[list[Value]]", Value, int], Value]

@@ -24,6 +24,7 @@ from heterosis.backends.native.codegen.emit.builder import (
     Value,
     constant,
 )
+from heterosis.backends.native.codegen.emit.transposition import transpose
 from heterosis.backends.native.codegen.kernels.convolution.filters import weighted
 from heterosis.backends.native.codegen.kernels.convolution.forward import begun, known, product
 from heterosis.backends.native.codegen.kernels.convolution.padding import Plane, copy_rows
@@ -49,7 +50,6 @@ from heterosis.backends.native.codegen.kernels.matmul.micro_kernel import ACCUMU
 from heterosis.backends.native.codegen.kernels.matmul.packing import (
     pieces,
     store_step,
-    transpose,
 )
 from heterosis.backends.native.codegen.target import Target
 

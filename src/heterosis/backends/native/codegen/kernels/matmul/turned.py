@@ -14,6 +14,7 @@ from types import SimpleNamespace
 
 from heterosis.backends.native.codegen.emit import abi
 from heterosis.backends.native.codegen.emit.builder import Function, Size, Type, Value
+from heterosis.backends.native.codegen.emit.transposition import transpose
 from heterosis.backends.native.codegen.epilogue import Position
 from heterosis.backends.native.codegen.kernels.matmul.blocked import (
     core_function,
@@ -23,7 +24,6 @@ from heterosis.backends.native.codegen.kernels.matmul.blocked import (
 )
 from heterosis.backends.native.codegen.kernels.matmul.frame import Frame, share
 from heterosis.backends.native.codegen.kernels.matmul.micro_kernel import FINAL, FRESH, Kernel
-from heterosis.backends.native.codegen.kernels.matmul.packing import transpose
 from heterosis.backends.native.codegen.kernels.matmul.panels import (
     EvenRows,
     emit_rows,
