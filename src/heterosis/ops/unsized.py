@@ -90,10 +90,12 @@ RULES: dict[str, Rule] = {}
 _NUMBERS = ("num_hidden", "num_filter", "kernel", "input_dim", "output_dim")
 
 
-def _rule(*operations: str) -> Callable[[Rule], Rule]:
-    def register(rule: Rule) -> Rule:
-        RULES.update(dict.fromkeys(operations, rule))
-        return rule
+def rule(*operations: str) -> Callable[[Rule], Rule]:
+    """Register how the shapes of unsized arrays follow for these operations."""
+
+    def register(found: Rule) -> Rule:
+        RULES.update(dict.fromkeys(operations, found))
+        return found
 
     return register
 
@@ -138,7 +140,7 @@ def _asked_for(operation: str, arguments: Arguments) -> Mapping[str, Shape]:
     return shapes
 
 
-@_rule("fully_connected")
+@rule("fully_connected")
 def _fully_connected(a: Arguments) -> Mapping[str, Shape]:
     x, units = a["data"], a["num_hidden"] or a["weight"].shape[0]
     features = math.prod(x.shape[1:]) if a["flatten"] else x.shape[-1]
@@ -157,50 +159,36 @@ def _in_layout(layout: str | None, outer: int, inner: int, kernel: Shape) -> Sha
     return (outer, *kernel, inner)
 
 
-@_rule("convolution")
+@rule("convolution")
 def _convolution(a: Arguments) -> Mapping[str, Shape]:
     filters, kernel = a["num_filter"], tuple(a["kernel"])
     inner = _channels(a) // a["num_group"]
     return {"weight": _in_layout(a["layout"], filters, inner, kernel), "bias": (filters,)}
 
 
-@_rule("deconvolution")
+@rule("deconvolution")
 def _deconvolution(a: Arguments) -> Mapping[str, Shape]:
     filters, kernel = a["num_filter"], tuple(a["kernel"])
     inner = filters // a["num_group"]
     return {"weight": _in_layout(a["layout"], _channels(a), inner, kernel), "bias": (filters,)}
 
 
-@_rule("batch_norm", "layer_norm", "instance_norm", "rms_norm")
+@rule("batch_norm", "layer_norm", "instance_norm", "rms_norm")
 def _norm(a: Arguments) -> Mapping[str, Shape]:
     extent = (a["data"].shape[a.get("axis", 1)],)
     return dict.fromkeys(("gamma", "beta", "moving_mean", "moving_var"), extent)
 
 
-@_rule("group_norm")
+@rule("group_norm")
 def _group_norm(a: Arguments) -> Mapping[str, Shape]:
     return dict.fromkeys(("gamma", "beta"), (a["num_groups"],))
 
 
-@_rule("embedding")
+@rule("embedding")
 def _embedding(a: Arguments) -> Mapping[str, Shape]:
     return {"weight": (a["input_dim"], a["output_dim"])}
 
 
-@_rule("rnn")
-def _rnn(a: Arguments) -> Mapping[str, Shape]:
-    from heterosis.ops.nn.rnn import described
-
-    layers = a["num_layers"] * (2 if a["bidirectional"] else 1)
-    batch, units = a["data"].shape[1], a["state_size"]
-    network = described(a["mode"], units, a["num_layers"], a["bidirectional"], a["projection_size"])
-    return {
-        "parameters": (sum(map(math.prod, network.shapes(a["data"].shape[2]))),),
-        "state": (layers, batch, a["projection_size"] or units),
-        "state_cell": (layers, batch, units),
-    }
-
-
-@_rule("leaky_relu")
+@rule("leaky_relu")
 def _leaky_relu(a: Arguments) -> Mapping[str, Shape]:
     return {"gamma": (a["data"].shape[1],)}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,6 +22,7 @@ from heterosis.ops.nn.recurrence import recurrence
 from heterosis.ops.record import as_users_call, operation
 from heterosis.ops.rules import cast, floating
 from heterosis.ops.samples import Case, Samples
+from heterosis.ops.unsized import rule
 from heterosis.runtime.errors import ArgumentError, ShapeError
 
 
@@ -120,6 +121,18 @@ def described(
     if projection_size and mode != "lstm":
         raise ArgumentError(f"rnn: projection_size is for mode='lstm', and this is {mode!r}.")
     return Network(mode, state_size, num_layers, 1 + bool(bidirectional), projection_size or None)
+
+
+@rule("rnn")
+def _unsized(a: Mapping[str, Any]) -> Mapping[str, tuple[int, ...]]:
+    layers = a["num_layers"] * (2 if a["bidirectional"] else 1)
+    batch, units = a["data"].shape[1], a["state_size"]
+    network = described(a["mode"], units, a["num_layers"], a["bidirectional"], a["projection_size"])
+    return {
+        "parameters": (sum(map(math.prod, network.shapes(a["data"].shape[2]))),),
+        "state": (layers, batch, a["projection_size"] or units),
+        "state_cell": (layers, batch, units),
+    }
 
 
 # -- one direction of a layer ---------------------------------------------------------------------
