@@ -22,6 +22,7 @@ from heterosis.backends.native.codegen.emit.builder import (
 )
 from heterosis.backends.native.codegen.emit.interleaving import interleaved
 from heterosis.backends.native.codegen.emit.nest import emit_nest
+from heterosis.backends.native.codegen.emit.squares import turned_loads
 from heterosis.backends.native.codegen.kernel import KernelCode, OpaqueCall, Place, Schedule
 from heterosis.backends.native.codegen.nest import (
     Apply,
@@ -214,13 +215,17 @@ def open_nest(nest: Nest, numbers: Numbers) -> Nest:
         nest.vector, len(nest.kept) + len(nest.reduced) - 1
     )
 
-    def strides(own: tuple[Number, ...]) -> tuple[Number, ...]:
-        literals = {level: (0, 1, 2)}
+    turned = turned_loads(nest)
+    in_squares = set(turned.loads.values()) if turned else set()
+
+    def strides(own: tuple[Number, ...], runs: int = level) -> tuple[Number, ...]:
+        literals = {level: (0, 1, 2), runs: (0, 1, 2)}
         return tuple(numbers.unless(literals.get(d, (0,)), s) for d, s in enumerate(own))
 
     def operand(own: Operand) -> Operand:
         buffer, offset = numbers.address(own.buffer, own.dtype, own.offset)
-        return Operand(buffer, own.dtype, offset, strides(own.strides))
+        runs = turned.level if turned and own in in_squares else level
+        return Operand(buffer, own.dtype, offset, strides(own.strides, runs))
 
     def indices(own: Indices) -> Indices:
         return tuple((step, numbers.slot(stride)) for step, stride in own)

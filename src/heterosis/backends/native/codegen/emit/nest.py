@@ -28,6 +28,12 @@ from heterosis.backends.native.codegen.emit.builder import (
     constant,
 )
 from heterosis.backends.native.codegen.emit.reducers import State, add_compensated
+from heterosis.backends.native.codegen.emit.squares import (
+    Turned,
+    side_of_squares,
+    turned_loads,
+)
+from heterosis.backends.native.codegen.emit.transposition import transpose
 from heterosis.backends.native.codegen.nest import (
     Apply,
     Argument,
@@ -246,7 +252,17 @@ class _Emitter:
         for step in self.nest.steps:
             if isinstance(step, Counter):
                 root.places[step] = self.size(step.offset)
-        self._kept_loops(root, 0)
+        turned = turned_loads(self.nest)
+        side = side_of_squares(self.lanes)
+        if turned and side:
+            self.aside = {
+                step: self.f.allocate(Type(memory.STORED[operand.dtype].element, side), side)
+                for step, operand in turned.loads.items()
+            }
+            others = set(range(self.depth)) - {turned.level, self.vector_level}
+            self._in_squares(root, turned, side, sorted(others))
+        else:
+            self._kept_loops(root, 0)
         self.f.ret()
 
     def size(self, number: Number) -> Size:
@@ -275,12 +291,57 @@ class _Emitter:
         with self.f.loop(first, last) as loop:
             self._kept_loops(self._advance(scope, level, loop.index), level + 1)
 
+    def _in_squares(self, scope: _Scope, turned: Turned, side: int, around: Sequence[int]) -> None:
+        """The loops `around`, and inside of them squares, and row by row what these leave."""
+        if around:
+            with self.f.loop(*self._range(around[0])) as loop:
+                inside = self._advance(scope, around[0], loop.index)
+                self._in_squares(inside, turned, side, around[1:])
+            return
+        f = self.f
+        (top, bottom), (left, right) = self._range(turned.level), self._range(self.vector_level)
+        height = f.round_down(f.sub_size(bottom, top), side)
+        lower, width = f.add_size(top, height), f.round_down(right, side)
+        self._hoist(scope, [s.value for s in self.nest.stores], 0, None)
+        with f.loop(top, lower, side) as rows:
+            band = self._advance(scope, turned.level, rows.index)
+            with f.loop(left, width, side) as columns:
+                self._square(self._advance(band, self.vector_level, columns.index), turned, side)
+        with f.loop(top, bottom) as rows:
+            below = f.compare("sge", rows.index, f.i64(lower))
+            start = f.select(below, f.i64(left), f.i64(width))
+            row = self._advance(scope, turned.level, rows.index)
+            self._span(row, self.vector_level, start, right, self._point)
+
+    def _square(self, scope: _Scope, turned: Turned, side: int) -> None:
+        """So many rows and columns: read, turned and put aside, then one row of them a turn."""
+        f = self.f
+        for step, operand in turned.loads.items():
+            rows = [self._row(scope, operand, i, side) for i in range(side)]
+            for i, column in enumerate(transpose(f, rows, 16 // ITEMSIZE[operand.dtype])):
+                f.store(column, f.offset(column.type, self.aside[step], i * side))
+        with f.loop(0, side) as loop:
+            inside = self._advance(scope, turned.level, loop.index)
+            ahead = f.mul_size(loop.index, side)
+            for step, operand in turned.loads.items():
+                at = f.offset(memory.STORED[operand.dtype], self.aside[step], ahead)
+                row = memory.load_vector(f, operand.dtype, at, 1, side, None)
+                inside.values[step, side] = row
+            self._point(inside, side, None)
+
+    def _row(self, scope: _Scope, operand: Operand, index: int, lanes: int) -> Value:
+        """So many neighbours as they are stored, for place `index` along the vectors."""
+        distance = self.f.mul_size(index, self.size(operand.strides[self.vector_level]))
+        element = memory.STORED[operand.dtype]
+        begin = self.f.offset(element, scope.address(operand), distance)
+        return self.f.load(Type(element.element, lanes), begin)
+
     def _range(self, level: int) -> tuple[Size, Size]:
         if level == 0:
             return self.begin, self.end
         return 0, self.size((self.nest.kept + self.nest.reduced)[level])
 
-    def _advance(self, scope: _Scope, level: int, index: Value) -> _Scope:
+    def _advance(self, scope: _Scope, level: int, index: Size) -> _Scope:
         """The scope inside a loop: every address moved to `index` of dimension `level`."""
         inside = _Scope(scope)
         moving: list[Operand | Counter] = [*self._all_operands(), *self._counters()]
