@@ -17,6 +17,7 @@ from typing import TypeAlias
 from heterosis.backends.native.codegen import tables
 from heterosis.backends.native.codegen.emit import abi
 from heterosis.backends.native.codegen.emit import access as memory
+from heterosis.backends.native.codegen.emit.accumulators import Accumulators
 from heterosis.backends.native.codegen.emit.builder import (
     I32,
     I64,
@@ -27,7 +28,6 @@ from heterosis.backends.native.codegen.emit.builder import (
     Value,
     constant,
 )
-from heterosis.backends.native.codegen.emit.reducers import State, add_compensated
 from heterosis.backends.native.codegen.emit.squares import (
     Turned,
     side_of_squares,
@@ -47,7 +47,6 @@ from heterosis.backends.native.codegen.nest import (
     Operand,
     Reduce,
     Slot,
-    Step,
     Store,
     known,
     needed,
@@ -113,7 +112,7 @@ class _Rest:
 
 Mask: TypeAlias = "Value | _Rest | None"
 Body: TypeAlias = "Callable[[_Scope, int, Mask], None]"  # of a loop, for so many lanes
-Turn: TypeAlias = "Callable[[Value, _Accumulators], _Accumulators]"
+Turn: TypeAlias = "Callable[[Value, Accumulators], Accumulators]"
 
 
 class _Emitter:
@@ -422,7 +421,9 @@ class _Emitter:
         lanes: int,
         mask: Mask,
     ) -> None:
-        running = _Accumulators(self, reduces, self.wide if self._across else lanes)
+        running = Accumulators(
+            self.f, self.nest, reduces, self.wide if self._across else lanes, across=self._across
+        )
         finished = self._reduced_loops(scope, len(self.nest.kept), running, stores, lanes, mask)
         for step, value in finished.results(to_scalar=self._across):
             scope.values[step, 0 if self._across else lanes] = value
@@ -436,21 +437,21 @@ class _Emitter:
         self,
         scope: _Scope,
         level: int,
-        running: _Accumulators,
+        running: Accumulators,
         stores: list[Store],
         lanes: int,
         mask: Mask,
-    ) -> _Accumulators:
+    ) -> Accumulators:
         extent = self.size((self.nest.kept + self.nest.reduced)[level])
         if level == self.vector_level:
             return self._reduced_span(scope, level, extent, running, stores)
         innermost = level == self.depth - 1
 
-        def turn(index: Value, state: _Accumulators) -> _Accumulators:
+        def turn(index: Value, state: Accumulators) -> Accumulators:
             inside = self._advance(scope, level, index)
             if not innermost:
                 return self._reduced_loops(inside, level + 1, state, stores, lanes, mask)
-            state = state.take(inside, lanes, mask)
+            state = self._taken(state, inside, lanes, mask)
             for store in stores:
                 if store.running:
                     inside.values[store.value, lanes] = state.current(store.value)
@@ -462,19 +463,19 @@ class _Emitter:
         return self._carry(0, extent, 1, running, turn)
 
     def _reduced_span(
-        self, scope: _Scope, level: int, extent: Size, running: _Accumulators, stores: list[Store]
-    ) -> _Accumulators:
-        def wide(index: Value, state: _Accumulators) -> _Accumulators:
+        self, scope: _Scope, level: int, extent: Size, running: Accumulators, stores: list[Store]
+    ) -> Accumulators:
+        def wide(index: Value, state: Accumulators) -> Accumulators:
             inside = self._advance(scope, level, index)
-            state = state.take(inside, self.wide, None)
+            state = self._taken(state, inside, self.wide, None)
             for store in stores:
                 self._store(inside, store, self.wide, None)
             return state
 
-        def rest(index: Value, state: _Accumulators) -> _Accumulators:
+        def rest(index: Value, state: Accumulators) -> Accumulators:
             inside = self._advance(scope, level, index)
             mask = self._mask(index, extent, self.rest)
-            state = state.take(inside, self.rest, mask)
+            state = self._taken(state, inside, self.rest, mask)
             for store in stores:
                 self._store(inside, store, self.rest, mask)
             return state
@@ -483,23 +484,28 @@ class _Emitter:
         running = self._in_blocks(0, turn, self.wide, running, wide)
         return self._carry(turn, extent, max(self.rest, 1), running, rest)
 
+    def _taken(self, state: Accumulators, scope: _Scope, lanes: int, mask: Mask) -> Accumulators:
+        """One more turn. A `_Rest` is the mask of what reduces nothing."""
+        whole = None if isinstance(mask, _Rest) else mask
+        return state.take(lambda step: self.value(scope, step, lanes, mask), lanes, whole)
+
     def _in_blocks(
-        self, first: Size, last: Size, step: int, state: _Accumulators, turn: Turn
-    ) -> _Accumulators:
+        self, first: Size, last: Size, step: int, state: Accumulators, turn: Turn
+    ) -> Accumulators:
         """Turns in blocks, so that a compensated sum can put its rounding errors aside."""
         if not state.compensated:
             return self._carry(first, last, step, state, turn)
         block = step * _BLOCK_TURNS
 
-        def one_block(index: Value, outer: _Accumulators) -> _Accumulators:
+        def one_block(index: Value, outer: Accumulators) -> Accumulators:
             stop = self.f.min_size(self.f.add_size(index, block), last)
             return self._carry(index, stop, step, outer.opened(), turn).closed(outer)
 
         return self._carry(first, last, block, state, one_block)
 
     def _carry(
-        self, first: Size, last: Size, step: int, state: _Accumulators, turn: Turn
-    ) -> _Accumulators:
+        self, first: Size, last: Size, step: int, state: Accumulators, turn: Turn
+    ) -> Accumulators:
         with self.f.loop(first, last, step, state.flat()) as loop:
             loop.next = turn(loop.index, state.like(loop.carried)).flat()
         return state.like(loop.results)
@@ -653,136 +659,6 @@ class _Emitter:
 def _width(dtype: str) -> int:
     """Bytes of an element in a register: halves are computed with as float32."""
     return max(ITEMSIZE[dtype], 4 if is_float(dtype) else 1)
-
-
-def _reduction(step: Step) -> Reduce:
-    assert isinstance(step, Reduce), f"{step} is no reduction"
-    return step
-
-
-class _Accumulators:
-    """The running states of a pass: a list of values a reduction, plus totals of closed blocks."""
-
-    def __init__(self, emitter: _Emitter, reduces: Sequence[int], lanes: int):
-        self.emitter, self.reduces, self.lanes = emitter, list(reduces), lanes
-        self.steps = [_reduction(emitter.nest.steps[r]) for r in reduces]
-        self.states: list[State] = [self._identity(s) for s in self.steps]
-        zero = [constant(state[0].type, 0) for state in self.states]
-        self.totals = [[z, z] for z, s in zip(zero, self.steps, strict=True) if self._summed(s)]
-
-    @property
-    def across(self) -> bool:
-        return self.emitter._across
-
-    @property
-    def compensated(self) -> bool:
-        return bool(self.totals)
-
-    def _dtype(self, step: Reduce) -> str:
-        return self.emitter.nest.steps[step.arguments[0]].dtype
-
-    def _summed(self, step: Reduce) -> bool:
-        return step.reducer.compensated and is_float(self._dtype(step))
-
-    def _identity(self, step: Reduce) -> State:
-        nest = self.emitter.nest
-        types = [
-            Type(memory.COMPUTED[nest.steps[a].dtype].element, self.lanes) for a in step.arguments
-        ]
-        return step.reducer.identity(self._dtype(step), types)
-
-    def flat(self) -> list[Value]:
-        return [v for state in self.states + self.totals for v in state]
-
-    def like(self, flat: Sequence[Value]) -> _Accumulators:
-        """The same accumulators with other values, in the order of `flat`."""
-        made = object.__new__(_Accumulators)
-        made.__dict__.update(self.__dict__)
-        values = iter(flat)
-        made.states = [[next(values) for _ in state] for state in self.states]
-        made.totals = [[next(values) for _ in total] for total in self.totals]
-        return made
-
-    def take(self, scope: _Scope, lanes: int, mask: Mask) -> _Accumulators:
-        """One more turn. Narrower lanes than the state's go into its first lanes."""
-        states = []
-        for step, state in zip(self.steps, self.states, strict=True):
-            new = [self.emitter.value(scope, a, lanes, mask) for a in step.arguments]
-            states.append(self._merge_first(step, state, new, lanes, mask))
-        made = self.like(self.flat())
-        made.states = states
-        return made
-
-    def _merge_first(self, step: Reduce, state: State, new: State, lanes: int, mask: Mask) -> State:
-        f, wide = self.emitter.f, self.lanes
-        if lanes == wide:
-            mine = state
-        elif not lanes:
-            mine = [f.extract(s, 0) for s in state]
-        else:
-            mine = [f.shuffle(s, s, range(lanes)) for s in state]
-        merged = step.reducer.merge(f, self._dtype(step), mine, new)
-        if self.across and isinstance(mask, Value):  # a `_Rest` is for what reduces nothing
-            merged = [f.select(mask, m, s) for m, s in zip(merged, mine, strict=True)]
-        if lanes == wide:
-            return merged
-        if not lanes:
-            return [f.insert(s, m, 0) for s, m in zip(state, merged, strict=True)]
-        spread = [f.shuffle(m, m, [*range(lanes), *[-1] * (wide - lanes)]) for m in merged]
-        pick = [*range(lanes), *range(wide + lanes, 2 * wide)]
-        return [f.shuffle(m, s, pick) for m, s in zip(spread, state, strict=True)]
-
-    def current(self, step: int) -> Value:
-        """The running value of reduction `step`, for a nest that stores every partial result."""
-        at = self.reduces.index(step)
-        return self.states[at][self.steps[at].part]
-
-    def opened(self) -> _Accumulators:
-        """States to begin a block with: sums start from zero, the rest goes on."""
-        made = self.like(self.flat())
-        made.states = [
-            self._identity(step) if self._summed(step) else state
-            for step, state in zip(self.steps, self.states, strict=True)
-        ]
-        return made
-
-    def closed(self, outer: _Accumulators) -> _Accumulators:
-        """Add the block's sums to the totals; sums before the block are kept in `outer`."""
-        made = self.like(self.flat())
-        totals = iter(self.totals)
-        made.totals, made.states = [], []
-        for i, step in enumerate(self.steps):
-            if self._summed(step):
-                total, lost = next(totals)
-                block = self.states[i][0]
-                made.totals.append(list(add_compensated(self.emitter.f, total, lost, block)))
-                made.states.append(outer.states[i])
-            else:
-                made.states.append(self.states[i])
-        return made
-
-    def results(self, *, to_scalar: bool) -> list[tuple[int, Value]]:
-        """The value of every reduction, its lanes merged where vectors ran along the reduction."""
-        found = []
-        totals = iter(self.totals)
-        for number, step, state in zip(self.reduces, self.steps, self.states, strict=True):
-            if self._summed(step):
-                total, lost = next(totals)
-                state = [self.emitter.f.add(total, self.emitter.f.add(state[0], lost))]
-            if to_scalar:
-                state = self._across_lanes(step, state)
-            found.append((number, state[step.part]))
-        return found
-
-    def _across_lanes(self, step: Reduce, state: State) -> State:
-        f, lanes = self.emitter.f, self.lanes
-        while lanes > 1:
-            half = lanes // 2
-            low = [f.shuffle(s, s, range(half)) for s in state]
-            high = [f.shuffle(s, s, range(half, lanes)) for s in state]
-            state = step.reducer.merge(f, self._dtype(step), low, high)
-            lanes = half
-        return [f.extract(s, 0) for s in state]
 
 
 def _slots(nest: Nest) -> set[int]:
