@@ -1,0 +1,1 @@
+"""ONNX: its files, its operators in terms of ours, and networks that run them."""

@@ -1,0 +1,223 @@
+"""Runs graphs of ONNX, on arrays of ours or, where all is known, on NumPy's."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy
+
+from heterosis import _core, np
+from heterosis.models.onnx import operators
+from heterosis.models.onnx.format import Function, Graph, Model, Node, Reference
+from heterosis.models.onnx.operators import table
+from heterosis.runtime.errors import FormatError, HeterosisError, UnsupportedError
+
+__all__ = ["Plan", "Stored", "operators"]
+
+# What names stand for: arrays of ours, of NumPy's, whose elements may be sizes that are not known
+# yet, arrays that came with the file, lists of such, or None.
+Values = dict[str, Any]
+
+
+class Stored:
+    """An array that came with the file: as it was, and as the parameter that it became."""
+
+    def __init__(self, host: numpy.ndarray, array: Callable[[], _core.ndarray]):
+        self.host, self.array = host, array
+
+
+class Plan:
+    """A model whose operators are all done here, as its making checks."""
+
+    def __init__(self, model: Model):
+        self.model = model
+        unknown: dict[str, int] = {}
+        for node, version in self._nodes(model.graph.nodes, model.versions):
+            row = table.found(node.domain, node.operator, version)
+            if row:
+                _check(node, row, version)
+            else:
+                name = f"{node.domain}.{node.operator}" if node.domain else node.operator
+                unknown[name] = unknown.get(name, 0) + 1
+        if unknown:
+            listed = ", ".join(f"{name} ({count})" for name, count in sorted(unknown.items()))
+            raise UnsupportedError(
+                f"the model uses {len(unknown)} operators that are not done here: {listed}. In "
+                "brackets, how often. Export the model with others, or compute that part yourself."
+            )
+
+    def _nodes(
+        self, nodes: Sequence[Node], versions: Mapping[str, int]
+    ) -> Iterator[tuple[Node, int]]:
+        """The nodes, those inside of them too, that no function of the file's stands for, and the
+        version of their operators."""
+        for node in nodes:
+            version = _version(node, versions)
+            function = self.model.functions.get((node.domain, node.operator))
+            if function and not table.found(node.domain, node.operator, version):
+                yield from self._nodes(function.nodes, function.versions)
+            else:
+                yield node, version
+            for graph in _graphs(node):
+                yield from self._nodes(graph.nodes, versions)
+
+    def run(self, values: Values) -> list[Any]:
+        """The outputs of the graph, for the values of its inputs and stored arrays."""
+        frame = Frame(self.model, values, self.model.versions)
+        return [array(value) for value in frame.run(self.model.graph)]
+
+
+class Frame:
+    """The values that a graph's nodes see, and what they are read with: the versions of operators,
+    and the attributes of the function that the nodes are in."""
+
+    def __init__(
+        self,
+        model: Model,
+        values: Values,
+        versions: Mapping[str, int],
+        attributes: Mapping[str, Any] | None = None,
+    ):
+        self.model, self.values, self.versions = model, values, versions
+        self.attributes = attributes or {}
+
+    def run(self, graph: Graph | Function) -> list[Any]:
+        """The outputs of a graph, or of a function's."""
+        last = _last_uses(graph)
+        for i, node in enumerate(graph.nodes):
+            try:
+                results = self._results(node)
+            except HeterosisError as error:
+                _tell(error, node)
+                raise
+            self.values |= {n: r for n, r in zip(node.outputs, results, strict=False) if n}
+            for name in node.inputs:
+                if last.get(name) == i:
+                    self.values.pop(name, None)
+        return [self._value(name, "the graph's outputs") for name in graph.outputs]
+
+    def _value(self, name: str, reader: object) -> Any:
+        if not name:
+            return None
+        if name not in self.values:
+            raise FormatError(f"{reader}: {name!r} is read, which nothing before it computes.")
+        return self.values[name]
+
+    def _results(self, node: Node) -> Sequence[Any]:
+        inputs = [self._value(name, node) for name in node.inputs]
+        attributes = self._attributes(node)
+        version = _version(node, self.versions)
+        row = table.found(node.domain, node.operator, version)
+        if row is None:
+            return self._function(node, inputs, attributes)
+        asked = {"_outputs": len(node.outputs), "_version": version, "_run": self._inner}
+        attributes |= {name: asked[name] for name in row.asks}
+        if row.on_host and all(value is None or is_known(value) for value in inputs):
+            made = row.on_host(*map(on_host, inputs), **attributes)
+        else:
+            made = row.compute(*_placed(row, inputs), **attributes)
+        results = made if isinstance(made, tuple) else (made,)
+        if len(results) < sum(map(bool, node.outputs)):
+            raise UnsupportedError(
+                f"{node.operator}: {len(node.outputs)} results are asked for, and {len(results)} "
+                "are computed here."
+            )
+        return results
+
+    def _attributes(self, node: Node) -> dict[str, Any]:
+        """A node's attributes; those that refer to what its function was called with, as that."""
+        found = {
+            name: self.attributes.get(value.name) if isinstance(value, Reference) else value
+            for name, value in node.attributes.items()
+        }
+        return {name: value for name, value in found.items() if value is not None}
+
+    def _function(self, node: Node, inputs: list[Any], attributes: dict[str, Any]) -> list[Any]:
+        function = self.model.functions[node.domain, node.operator]
+        values: Values = dict.fromkeys(function.inputs)
+        values |= dict(zip(function.inputs, inputs, strict=False))
+        given = function.defaults | attributes
+        return Frame(self.model, values, function.versions, given).run(function)
+
+    def _inner(self, graph: Graph, *arrays: Any) -> list[Any]:
+        """The outputs of a graph in a node, which sees what is around it."""
+        values = self.values | graph.arrays
+        values |= {i.name: a for i, a in zip(graph.inputs, arrays, strict=True)}
+        return Frame(self.model, values, self.versions, self.attributes).run(graph)
+
+
+def is_known(value: Any) -> bool:
+    """Whether the elements of a value are there before anything is computed."""
+    return isinstance(value, numpy.ndarray | Stored)
+
+
+def on_host(value: Any) -> Any:
+    """A value as NumPy's. What is computed is read, which a capture refuses."""
+    if isinstance(value, Stored):
+        return value.host
+    return value if value is None or isinstance(value, numpy.ndarray) else value.asnumpy()
+
+
+def array(value: Any) -> Any:
+    """A value as an array of ours, or a list of them."""
+    if isinstance(value, list):
+        return [array(item) for item in value]
+    if isinstance(value, Stored):
+        return value.array()
+    if not isinstance(value, numpy.ndarray):
+        return value
+    if value.dtype == object:  # sizes
+        return np.array(value.tolist(), dtype="int64")
+    return np.array(value, dtype=str(value.dtype))
+
+
+def _placed(row: table.Operator, inputs: list[Any]) -> list[Any]:
+    """The inputs as the operator takes them."""
+    names = [*row.inputs[: len(inputs)], *[row.rest] * (len(inputs) - len(row.inputs))]
+    return [
+        on_host(value) if name in row.hosted else array(value)
+        for name, value in zip(names, inputs, strict=True)
+    ]
+
+
+def _check(node: Node, row: table.Operator, version: int) -> None:
+    """Refuse what an operator's row does not know: nothing is left out silently."""
+    strange = sorted(set(node.attributes) - row.attributes)
+    if strange:
+        raise UnsupportedError(f"{node}: {strange} are not done here for version {version}.")
+    missing = sorted(row.wanted - set(node.attributes))
+    count = len(node.inputs)
+    if missing or count < row.required or (row.rest is None and count > len(row.inputs)):
+        wrong = f"lacks {missing}" if missing else f"has {count} inputs"
+        raise FormatError(
+            f"{node} {wrong}; in version {version} it takes the inputs {', '.join(row.inputs)}, "
+            f"{row.required} at least."
+        )
+
+
+def _version(node: Node, versions: Mapping[str, int]) -> int:
+    return versions.get(node.domain, versions.get("", 1))
+
+
+def _graphs(node: Node) -> Iterator[Graph]:
+    """The graphs among a node's attributes."""
+    for value in node.attributes.values():
+        for item in value if isinstance(value, list) else [value]:
+            if isinstance(item, Graph):
+                yield item
+
+
+def _last_uses(graph: Graph | Function) -> dict[str, int]:
+    """The node behind which a value is not read any more; none for what inner graphs may read."""
+    if any(True for node in graph.nodes for _ in _graphs(node)):
+        return {}
+    last = {name: i for i, node in enumerate(graph.nodes) for name in node.inputs}
+    return {name: i for name, i in last.items() if name not in graph.outputs}
+
+
+def _tell(error: HeterosisError, node: Node) -> None:
+    """Put the node that an error came from into its text, the innermost one alone."""
+    if error.args and not getattr(error, "of_node", False):
+        error.of_node = True  # type: ignore[attr-defined]
+        error.args = (f"{error.args[0]} (ONNX: {node})", *error.args[1:])
