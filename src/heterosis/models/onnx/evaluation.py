@@ -2,29 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-import numpy
-
-from heterosis import _core, np
 from heterosis.models.onnx import operators
 from heterosis.models.onnx.format import Function, Graph, Model, Node, Reference
 from heterosis.models.onnx.operators import table
+from heterosis.models.onnx.values import array, is_known, on_host
 from heterosis.runtime.errors import FormatError, HeterosisError, UnsupportedError
 
-__all__ = ["Plan", "Stored", "operators"]
+__all__ = ["Plan", "operators"]
 
-# What names stand for: arrays of ours, of NumPy's, whose elements may be sizes that are not known
-# yet, arrays that came with the file, lists of such, or None.
 Values = dict[str, Any]
-
-
-class Stored:
-    """An array that came with the file: as it was, and as the parameter that it became."""
-
-    def __init__(self, host: numpy.ndarray, array: Callable[[], _core.ndarray]):
-        self.host, self.array = host, array
 
 
 class Plan:
@@ -147,33 +136,10 @@ class Frame:
         return Frame(self.model, values, self.versions, self.attributes).run(graph)
 
 
-def is_known(value: Any) -> bool:
-    """Whether the elements of a value are there before anything is computed."""
-    return isinstance(value, numpy.ndarray | Stored)
-
-
-def on_host(value: Any) -> Any:
-    """A value as NumPy's. What is computed is read, which a capture refuses."""
-    if isinstance(value, Stored):
-        return value.host
-    return value if value is None or isinstance(value, numpy.ndarray) else value.asnumpy()
-
-
-def array(value: Any) -> Any:
-    """A value as an array of ours, or a list of them."""
-    if isinstance(value, list):
-        return [array(item) for item in value]
-    if isinstance(value, Stored):
-        return value.array()
-    if not isinstance(value, numpy.ndarray):
-        return value
-    if value.dtype == object:  # sizes
-        return np.array(value.tolist(), dtype="int64")
-    return np.array(value, dtype=str(value.dtype))
-
-
 def _placed(row: table.Operator, inputs: list[Any]) -> list[Any]:
     """The inputs as the operator takes them."""
+    if row.keeps:
+        return inputs
     names = [*row.inputs[: len(inputs)], *[row.rest] * (len(inputs) - len(row.inputs))]
     return [
         on_host(value) if name in row.hosted else array(value)

@@ -37,8 +37,8 @@ _ATTRIBUTE: Table = {
     4: Field("s", "bytes"), 5: Field("t", _TENSOR), 6: Field("g", _GRAPH),
     7: Field("floats", "float", True), 8: Field("ints", "integer", True),
     9: Field("strings", "bytes", True), 10: Field("tensors", _TENSOR, True),
-    11: Field("graphs", _GRAPH, True), 20: Field("type", "integer"),
-    21: Field("reference", "text"),
+    11: Field("graphs", _GRAPH, True), 14: Field("typed", "bytes"),
+    20: Field("type", "integer"), 21: Field("reference", "text"),
 }  # fmt: skip
 _NODE: Table = {
     1: Field("inputs", "text", True), 2: Field("outputs", "text", True), 3: Field("name", "text"),
@@ -64,7 +64,7 @@ _MODEL: Table = {
 # How attributes number what they hold.
 _HOLDS = {
     1: "f", 2: "i", 3: "s", 4: "t", 5: "g", 6: "floats", 7: "ints", 8: "strings", 9: "tensors",
-    10: "graphs",
+    10: "graphs", 13: "typed",
 }  # fmt: skip
 _STANDARD = ("", "ai.onnx")
 
@@ -240,6 +240,8 @@ class _Reader:
                 return [self.tensor(v) for v in value]
             case "graphs":
                 return [self.graph(v) for v in value]
+            case "typed":
+                return bytes(value or b"")
         return list(value)
 
     def tensor(self, message: Message | None) -> numpy.ndarray:

@@ -11,7 +11,8 @@ from heterosis import np
 from heterosis.gluon.hybrid_block import HybridBlock
 from heterosis.io.files import FileName
 from heterosis.models.onnx import format as onnx_format
-from heterosis.models.onnx.evaluation import Plan, Stored
+from heterosis.models.onnx.evaluation import Plan
+from heterosis.models.onnx.values import Stored
 from heterosis.runtime.errors import ArgumentError
 
 _FEW = 16  # integers of which there are so few are sizes and axes rather than tables

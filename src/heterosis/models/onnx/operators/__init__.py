@@ -1,5 +1,5 @@
 """The operators of ONNX, family by family."""
 
-from heterosis.models.onnx.operators import elementwise, shapes
+from heterosis.models.onnx.operators import control, elementwise, sequences, shapes
 
-__all__ = ["elementwise", "shapes"]
+__all__ = ["control", "elementwise", "sequences", "shapes"]

@@ -9,6 +9,9 @@ Inputs that are left out are None. An input whose annotation is `Host` comes as 
 decides about shapes, and must not depend on what is computed at run time. All others come as arrays
 of ours. Further keywords tell what else an operator may need: `_outputs`, how many results are
 asked for; `_version`, of the operator set; `_run`, which runs a graph among the attributes.
+
+Where all inputs are known ahead, `on_host` computes in its place, with NumPy. With `keeps`, inputs
+come as they are.
 """
 
 from __future__ import annotations
@@ -40,6 +43,7 @@ class Operator:
     attributes: frozenset[str] = frozenset()
     asks: frozenset[str] = frozenset()
     required: int = 0
+    keeps: bool = False
     wanted: frozenset[str] = field(default=frozenset())  # attributes without defaults
 
 
@@ -48,14 +52,18 @@ _ASKED = frozenset({"_outputs", "_version", "_run"})
 
 
 def operator(
-    *names: str, since: int = 1, domain: str = STANDARD, on_host: Callable[..., Any] | None = None
+    *names: str,
+    since: int = 1,
+    domain: str = STANDARD,
+    on_host: Callable[..., Any] | None = None,
+    keeps: bool = False,
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Enter a function as what computes an operator, from a version of its set on."""
 
     def enter(compute: Callable[..., Any]) -> Callable[..., Any]:
         for name in names:
             rows = _TABLE.setdefault((domain, name), [])
-            rows.append(_row(name, since, compute, on_host))
+            rows.append(_row(name, since, compute, on_host, keeps=keeps))
             rows.sort(key=lambda row: -row.since)
         return compute
 
@@ -63,7 +71,12 @@ def operator(
 
 
 def _row(
-    name: str, since: int, compute: Callable[..., Any], on_host: Callable[..., Any] | None
+    name: str,
+    since: int,
+    compute: Callable[..., Any],
+    on_host: Callable[..., Any] | None,
+    *,
+    keeps: bool,
 ) -> Operator:
     parameters = inspect.signature(compute).parameters.values()
     inputs = [p for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD]
@@ -80,6 +93,7 @@ def _row(
         frozenset(p.name for p in keywords) - _ASKED,
         frozenset(p.name for p in keywords) & _ASKED,
         sum(p.default is p.empty for p in inputs),
+        keeps,
         frozenset(p.name for p in keywords if p.default is p.empty) - _ASKED,
     )
 
