@@ -1,5 +1,6 @@
 """Which Python arguments one program serves: those that are the same, not those that are equal."""
 
+import functools
 import math
 
 import numpy
@@ -9,6 +10,7 @@ import heterosis
 from heterosis import np
 from heterosis.capture.compiled import Compiled
 from heterosis.ops import REGISTRY
+from heterosis.runtime.errors import ArgumentTypeError, AxisError
 
 _x = np.array([1.0, -2.0])
 
@@ -143,3 +145,62 @@ def test_texts_that_were_put_together_are_told_apart():
             assert scaled(_x, "".join(list(text))).tolist() == [i, -2 * i]
             assert scaled(_x, text).tolist() == [i, -2 * i]
     assert scaled.captures == len(texts)
+
+
+def _called(x, y=1, *, z):
+    return x + y + z
+
+
+class _Bound:
+    def __init__(self):
+        self.method = heterosis.hybridize(self._method)
+        self.imperative = self._method
+
+    def _method(self, x):
+        return x * 2
+
+
+@pytest.mark.parametrize("known", [False, True])
+@pytest.mark.parametrize("arguments", [(), (1,), (1, 2, 3)])
+@pytest.mark.parametrize("keywords", [{}, {"x": 1}, {"w": 2}, {"z": 1, "w": 2}])
+def test_wrong_calls_are_refused_as_python_does(arguments, keywords, known):
+    compiled = heterosis.hybridize(_called)
+    if known:
+        compiled(np.ones((2,)), z=np.ones((2,)))
+    with pytest.raises(TypeError) as expected:
+        _called(*arguments, **keywords)
+    with pytest.raises(ArgumentTypeError) as found:
+        compiled(*arguments, **keywords)
+    assert str(found.value) == str(expected.value)
+
+
+def test_wrong_calls_of_methods():
+    one = _Bound()
+    with pytest.raises(TypeError) as expected:
+        one.imperative()
+    with pytest.raises(ArgumentTypeError) as found:
+        one.method()
+    assert str(found.value) == str(expected.value)
+
+
+@pytest.mark.parametrize("how", ["auto", True, {"x": (0,)}], ids=str)
+def test_wrappers_that_hand_on_other_arguments(how):
+    """What they wrap says nothing about what they take."""
+
+    def doubling(function):
+        @functools.wraps(function)
+        def wrapper(x):
+            return function(x, 2)
+
+        return wrapper
+
+    compiled = heterosis.hybridize(doubling(lambda x, times: x * times), dynamic=how)
+    for dtype in ("float32", "int32"):
+        for count in (2, 3, 4):
+            assert compiled(np.ones((count,), dtype=dtype)).tolist() == [2] * count
+
+
+def test_open_axes_that_are_not_there():
+    compiled = heterosis.hybridize(lambda x: x * 2, dynamic={"x": (2,)})
+    with pytest.raises(AxisError, match="axis 2 is out of bounds for an array of 1"):
+        compiled(np.ones((2,)))

@@ -166,6 +166,97 @@ def test_objects_without_arrays_of_the_program():
         assert found is outside and same is len
 
 
+OUTSIDE = {"numbers": [1, 2], "arrays": [np.ones((2,))]}
+
+
+def _keeps(x, given):
+    """What is returned, and what of it is to be one and the same object as something else."""
+    total = -x if x.sum() > 2 else x
+    fresh = list(given)
+    return total, {"given": given}, given["in"], OUTSIDE["numbers"], OUTSIDE["arrays"], fresh
+
+
+def _sames(found, given):
+    _, made, inner, numbers, arrays, fresh = found
+    return (
+        made["given"] is given, inner is given["in"], given["in"][0] is inner[0],
+        numbers is OUTSIDE["numbers"], arrays is OUTSIDE["arrays"], fresh == ["in"],
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "item", [3, np.ones((2,)), numpy.ones((2,))], ids=["int", "ours", "NumPy's"]
+)
+@pytest.mark.parametrize(
+    "how", [{}, {"dynamic": True}, {"dynamic": False}, {"check": True}], ids=str
+)
+def test_containers_that_were_there_before(item, how):
+    """The caller's lists and dictionaries come back, and those from outside: who changes one of
+    them changes what the others see."""
+    compiled = heterosis.hybridize(_keeps, **how)
+    for count in (2, 2, 3, 4, 2):
+        given = {"in": [item]}
+        found = compiled(np.ones((count,)), given)
+        assert all(_sames(found, given)), _sames(found, given)
+        assert found[1] is not compiled(np.ones((count,)), given)[1]
+
+
+@pytest.mark.filterwarnings("ignore::heterosis.runtime.errors.CaptureWarning")
+def test_a_container_that_the_function_fills():
+    """It is told of, and the caller's stays as it is: so what is returned is another one."""
+
+    def filled(x, given):
+        given.append(x * 2)
+        return given
+
+    compiled, given = heterosis.hybridize(filled), []
+    for _ in range(2):
+        assert [one.tolist() for one in compiled(np.ones((1,)), given)] == [[2]]
+    assert given == []
+
+
+class Counter:
+    def __init__(self):
+        self.count, self.seen, self.outside = 0, [], OUTSIDE
+
+
+@pytest.mark.parametrize("how", [{}, {"dynamic": True}, {"check": True}], ids=str)
+def test_every_call_makes_its_own_object(how):
+    def counting(x):
+        made = Counter()
+        return x, made, [made]
+
+    compiled = heterosis.hybridize(counting, **how)
+    _, one, (same,) = compiled(np.ones((2,)))
+    one.count += 1
+    one.seen.append(3)
+    _, other, _ = compiled(np.ones((2,)))
+    assert one is same and one is not other
+    assert (other.count, other.seen) == (0, [])
+    assert one.outside is OUTSIDE and other.outside is OUTSIDE
+
+
+def test_an_object_that_cannot_be_made_again():
+    class Lonely:
+        def __deepcopy__(self, known):
+            raise RuntimeError("there is one")
+
+    with pytest.raises(CaptureError, match=r"type Lonely is returned.*\(there is one\)"):
+        heterosis.hybridize(lambda x: (x, Lonely()))(np.ones((2,)))
+
+
+@pytest.mark.parametrize(
+    "made", [lambda n: {n}, lambda n: types.SimpleNamespace(n=n), lambda n: frozenset([n])]
+)
+def test_sizes_in_objects(made):
+    """An object would have the size of the capture, and as what stands for it there."""
+    compiled = heterosis.hybridize(lambda x: made(x.shape[0]), dynamic=True)
+    for count in (2, 3, 4, 3):
+        found = compiled(np.ones((count,)))
+        assert found == made(count)
+        assert type(next(iter(getattr(found, "__dict__", {0: 0}).values()))) is int
+
+
 @pytest.mark.parametrize(
     "function",
     [

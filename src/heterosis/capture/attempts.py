@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from traceback import walk_tb
+from types import FunctionType, MethodType
 from typing import Any, TypeVar
 
 from heterosis.capture import results, trees
@@ -17,7 +18,12 @@ from heterosis.capture.open_sizes import OpenExtents, Opening
 from heterosis.capture.trace import NeedsTape, Trace, run
 from heterosis.ir.calls import collected
 from heterosis.ir.program import checked
-from heterosis.runtime.errors import CaptureError, HeterosisError, UnsupportedError
+from heterosis.runtime.errors import (
+    ArgumentTypeError,
+    CaptureError,
+    HeterosisError,
+    UnsupportedError,
+)
 
 E = TypeVar("E", bound=HeterosisError)
 
@@ -94,12 +100,10 @@ def _captured(
     trace.rewriting = guards.decides
     stand_ins = trees.replaced((arguments, keywords), trace.argument)
     stand_ins = extents.numbers(stand_ins) if extents else stand_ins
-    guards.add_outside(trees.containers_in(stand_ins))
+    trace.note_given(stand_ins)
     try:
         with collected(trace.calls):
-            result = run(
-                trace, lambda *a, **k: trace.returned(trace.opened(function)(*a, **k)), *stand_ins
-            )
+            result = run(trace, lambda *a, **k: _run_user(trace, function, a, k), *stand_ins)
             results.check(result, name, trace.computes)
             return trace, finish(trace, result)
     except NeedsTape:
@@ -115,6 +119,20 @@ def _captured(
         raise _explained(error, trace) from None
     finally:
         trace.restore()
+
+
+def _run_user(
+    trace: Trace, function: Callable[..., Any], arguments: tuple[Any, ...], keywords: dict[str, Any]
+) -> Any:
+    """What the function returns; a call with other arguments than it takes is refused as Python
+    does."""
+    try:
+        return trace.returned(trace.opened(function)(*arguments, **keywords))
+    except TypeError as error:
+        frames = error.__traceback__
+        if isinstance(function, FunctionType | MethodType) and frames and frames.tb_next is None:
+            raise ArgumentTypeError(str(error)) from None
+        raise
 
 
 class OptimizerStepped(CaptureError):

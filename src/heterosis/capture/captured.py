@@ -138,10 +138,27 @@ class Made:
     what they are given."""
 
     example: Any
+    kept: tuple[Any, ...] = ()  # what it refers to that was there before, and is no part of it
 
-    def again(self) -> Any:
-        """One more."""
-        return copy.copy(self.example)
+    def again(self, made: dict[int, Any]) -> Any:
+        """One more; of what one call has `made`, by the ids of examples, each is made once."""
+        if not made:
+            made.update((id(one), one) for one in self.kept)
+        return copy.deepcopy(self.example, made)
+
+
+@dataclass(frozen=True)
+class GivenContainer:
+    """A list or a dictionary among the arguments, by its position among all of these."""
+
+    position: int
+
+
+@dataclass(frozen=True, eq=False)
+class OutsideContainer:
+    """A list or a dictionary that the function found outside."""
+
+    container: Any
 
 
 @dataclass(frozen=True, eq=False)
@@ -244,6 +261,7 @@ class Captured:
     program: Program
     sources: list[Source]  # one for each input of the program
     result: Any  # what the function returns, with `Computed` and sources in place of arrays
+    shared: Any  # the same, where lists and dictionaries that the caller knows stand for themselves
     writes: list[Write]
     guards: Guards  # what else it was made of
     supply: Supply

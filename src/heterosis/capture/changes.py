@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from heterosis.capture import trees
-from heterosis.capture.signatures import leaves, parameters_of
+from heterosis.capture.signatures import by_name, leaves, parameters_of
 from heterosis.capture.turns import another, kind
 
 Call = tuple[tuple[Any, ...], dict[str, Any]]
@@ -24,8 +24,8 @@ def of_modes(before: Sequence[Any], now: Sequence[Any]) -> str | None:
 
 def of_arguments(function: Callable[..., Any], before: Call, now: Call) -> str | None:
     """The first argument that is of another kind, or another value, if there is any."""
-    bound = parameters_of(function).bind
-    old, new = (bound(*given, **named).arguments for given, named in (before, now))
+    parameters = parameters_of(function)
+    old, new = (by_name(parameters, *call) for call in (before, now))
     known = dict(_leaves(old))
     for name, leaf in _leaves(new):
         if name not in known:

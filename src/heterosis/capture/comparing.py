@@ -48,13 +48,17 @@ Pairs = Iterator[tuple[str, Any, Any]]  # what it is, what is expected and what 
 
 
 def checked_run(
-    name: str, program: Program, arguments: Sequence[Any], function: Callable[[], Any]
+    name: str,
+    program: Program,
+    call: tuple[tuple[Any, ...], dict[str, Any]],
+    function: Callable[[], Any],
 ) -> Any:
     """What a run of the program gives; raises if `function()` gives something else."""
+    arguments = list(trees.arrays_in(call))
     before = _Before(program, arguments)
     expected = None if program.captured.supply else before.imperatively(function)
     operands = program.operands(arguments)
-    found = program.run(arguments, operands)
+    found = program.run(arguments, operands, call)
     given = [before.kept.get(i, operand) for i, operand in enumerate(operands)]
     try:
         pairs = (

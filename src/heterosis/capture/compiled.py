@@ -188,8 +188,8 @@ class Compiled(Generic[P, R]):
     ) -> Any:
         """What a run gives, which the core makes by itself from the next call on if it can."""
         if program.runs_to_check:
-            return self._checked(program, arrays, given)
-        result = program.run(arrays)
+            return self._checked(program, given)
+        result = program.run(arrays, call=given)
         if not program.captured.writes or self._are_apart(arrays):
             program.serve(self.replay, copied)
         return result
@@ -212,13 +212,13 @@ class Compiled(Generic[P, R]):
         with modes.switched(imperative=True):
             return self.imperative(*arguments, **keywords)
 
-    def _checked(self, program: Program, arrays: Sequence[Any], given: Call) -> Any:
+    def _checked(self, program: Program, given: Call) -> Any:
         """What a run gives, compared with what Python does."""
         from heterosis.capture.comparing import checked_run
 
         arguments, keywords = given
         found = checked_run(
-            repr(self), program, arrays, lambda: self.imperative(*arguments, **keywords)
+            repr(self), program, given, lambda: self.imperative(*arguments, **keywords)
         )
         program.runs_to_check -= 1  # who differs is checked again
         return found

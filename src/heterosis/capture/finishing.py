@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from heterosis import _core
 from heterosis.autograd import tape
 from heterosis.capture import results, trees
 from heterosis.capture.captured import (
     Argument,
     Captured,
     Computed,
-    Made,
     Outside,
     Printed,
     Recorded,
@@ -33,13 +33,15 @@ from heterosis.ops.math.cast import copy, stop_gradient
 if TYPE_CHECKING:
     from heterosis.capture.trace import Trace
 
+ndarray = _core.ndarray
+
 
 def finish(trace: Trace, result: Any) -> Captured:
     """The program for what the function has returned."""
     outputs: dict[Value, int] = {}  # with their positions
     computed: dict[Cell, Computed] = {}
     tracked = _tracked(trace, result)
-    shared = _shared(trace, result)
+    shown = _shared(trace, result)
 
     def add(value: Value) -> int:
         return outputs.setdefault(value, len(outputs))
@@ -57,16 +59,24 @@ def finish(trace: Trace, result: Any) -> Captured:
         cell = trace.cell(array)
         if cell.source is not None and is_same_view(array, cell):
             return cell.source
-        if cell.base in shared and cell not in tracked:
+        if cell.base in shown and cell not in tracked:
             base = cell.base
             return Window(base.source or own(base), base.value().type, cell.path, cell.value())
         return own(cell)
 
-    def made(one: Any) -> Any:
-        return one if trace.guards.is_outside(one) else Made(one)
+    again: dict[int, Any] = {}  # what stands for objects of Python's
+
+    def other(one: Any) -> Any:
+        if id(one) not in again:
+            again[id(one)] = results.made_again(trace.guards, one)
+        return again[id(one)]
+
+    def result_of(one: Any) -> Any:
+        return leaf(one) if isinstance(one, ndarray) else other(one)
 
     returned = trees.replaced(result, trace.cell)
-    result = trees.replaced(trees.replaced(result, made, results.CHANGEABLE), leaf)
+    shared = trees.mapped(result, result_of, trace.known_container)
+    result = trees.mapped(result, result_of)
     followed = tracked if trace.records else trace.followed
     writes = [
         Write(cell.source, add(cell.value()), cell in followed) for cell in trace.written_cells()
@@ -88,6 +98,7 @@ def finish(trace: Trace, result: Any) -> Captured:
         program,
         [source for _, source in trace.inputs],
         result,
+        shared,
         writes,
         trace.guards,
         trace.supply,

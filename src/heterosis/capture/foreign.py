@@ -34,7 +34,16 @@ def call(replay: Callable[..., Any], arguments: tuple[Any, ...], keywords: dict[
     for key in written:
         sources[key][...] = to_numpy(made[key])
     own = {id(array): sources[key] for key, array in made.items()}
-    return trees.replaced(result, lambda array: own.get(id(array), array))
+    containers = zip(
+        *(map(trees.containers_in, ((given, named), (arguments, keywords)))), strict=True
+    )
+    known = {id(made_here): callers for made_here, callers in containers}
+
+    def instead(container: Any) -> Any:
+        is_whole = not any(id(array) in own for array in trees.arrays_in(container))
+        return known.get(id(container), container if is_whole else None)
+
+    return trees.mapped(result, lambda leaf: own.get(id(leaf), leaf), instead)
 
 
 def _check_apart(sources: list[numpy.ndarray], written: list[numpy.ndarray]) -> None:

@@ -13,10 +13,11 @@ from typing import Any, TypeAlias
 
 from heterosis import _core
 from heterosis.capture import trees
+from heterosis.capture.signatures import by_name
 from heterosis.ir.sizes import named
 from heterosis.ir.traced_sizes import LEAST, Decisions, function_of
 from heterosis.ir.types import TensorType
-from heterosis.runtime.errors import ArgumentError
+from heterosis.runtime.errors import ArgumentError, check_axis
 
 Axis = tuple[int, int]  # the position of an array among the arguments, and a dimension of it
 Shapes = tuple[tuple[Any, ...] | None, ...]  # None for an array whose extents all stay known
@@ -314,7 +315,7 @@ def axes_of(
     arrays = list(trees.arrays_in((arguments, keywords)))
     if dynamic is True:
         return {(i, axis) for i, array in enumerate(arrays) for axis in range(array.ndim)}
-    bound = parameters.bind(*arguments, **keywords).arguments
+    bound = by_name(parameters, arguments, keywords)
     found: set[Axis] = set()
     for name, axes in dynamic.items():
         if name not in bound:
@@ -325,7 +326,7 @@ def axes_of(
         own = list(trees.arrays_in(bound[name]))
         for i, array in enumerate(arrays):
             if any(array is one for one in own):
-                found |= {(i, axis % array.ndim) for axis in axes}
+                found |= {(i, check_axis("dynamic", axis, array.ndim)) for axis in axes}
     return found
 
 

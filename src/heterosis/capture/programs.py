@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 from collections import Counter, OrderedDict
 from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
 from itertools import count
@@ -16,9 +17,11 @@ from heterosis.capture.captured import (
     Argument,
     Captured,
     Computed,
+    GivenContainer,
     Made,
     OfSizes,
     Outside,
+    OutsideContainer,
     RandomKey,
     RandomState,
     Source,
@@ -45,6 +48,8 @@ from heterosis.runtime.errors import UnsupportedError
 from heterosis.runtime.settings import settings
 
 _assign = as_users_call(assign)
+# What stands for something else in results.
+_STANDING = Computed | Window | Made | GivenContainer | OutsideContainer | Argument | Outside
 _CONSTANTS = (type(None), bool, int, float, complex, str, bytes)
 
 Call = tuple[tuple[Any, ...], dict[str, Any]]  # arguments and keywords
@@ -203,8 +208,8 @@ class Program:
     def result(self) -> Any:
         """What is returned, with the numbers that follow from the extents of the arguments."""
         if self.values is None:
-            return self.captured.result
-        return trees.mapped(self.captured.result, lambda leaf: number_at(leaf, self._sizes))
+            return self.captured.shared
+        return trees.mapped(self.captured.shared, lambda leaf: number_at(leaf, self._sizes))
 
     @functools.cached_property
     def _sizes(self) -> Mapping[str, float]:
@@ -291,6 +296,8 @@ class Program:
         """What is returned, or a part of it, as the core describes it; None if it makes no such."""
         if isinstance(result, Computed):
             return "array", result.position
+        if isinstance(result, OutsideContainer):
+            return "constant", result.container
         if isinstance(result, Argument | Outside):
             return "array", -1 - self.captured.position(result)
         if type(result) in _CONSTANTS:
@@ -302,9 +309,14 @@ class Program:
         keys = (list(result),) if type(result) is dict else ()
         return None if None in items else (type(result).__name__, items, *keys)
 
-    def run(self, arguments: Sequence[Any], operands: Sequence[Any] | None = None) -> Any:
+    def run(
+        self,
+        arguments: Sequence[Any],
+        operands: Sequence[Any] | None = None,
+        call: Call = ((), {}),
+    ) -> Any:
         """What the function returns, its arrays being `arguments`; `operands` are what the program
-        is fed, if that is known."""
+        is fed, if that is known. The lists and dictionaries that it returns are those of `call`."""
         captured = self.captured
         operands = self.operands(arguments) if operands is None else operands
         results = self._checked(operands)
@@ -322,8 +334,8 @@ class Program:
 
         # Not a function that calls itself from here: it would keep the arrays until garbage is
         # collected, and every call would need new memory.
-        array = functools.partial(self._returned, results, arguments)
-        return trees.replaced(self.result, array, Computed | Window | Made | Argument | Outside)
+        leaf = functools.partial(self._returned, results, arguments, call, {})
+        return trees.replaced(self.result, leaf, _STANDING)
 
     def _checked(self, operands: Sequence[Any]) -> Sequence[Any]:
         """What the program computes. If something does not hold, that is raised here, as it is
@@ -341,13 +353,20 @@ class Program:
         self,
         results: Sequence[Any],
         arguments: Sequence[Any],
-        leaf: Computed | Window | Made | Source,
+        call: Call,
+        made: dict[int, Any],
+        leaf: Any,
     ) -> Any:
-        """The array, or the object of Python's, that a leaf of the result stands for."""
+        """The array, or the object of Python's, that a leaf of the result stands for; `made` are
+        those that this call has made."""
         if isinstance(leaf, Made):
-            return leaf.again()
+            return leaf.again(made)
+        if isinstance(leaf, GivenContainer):
+            return next(itertools.islice(trees.containers_in(call), leaf.position, None), None)
+        if isinstance(leaf, OutsideContainer):
+            return leaf.container
         if isinstance(leaf, Window):
-            return self._window(leaf, self._returned(results, arguments, leaf.base))
+            return self._window(leaf, self._returned(results, arguments, call, made, leaf.base))
         if isinstance(leaf, Computed):
             return results[leaf.position]
         return _array(leaf, arguments)

@@ -195,8 +195,13 @@ class _Step(Program):
         # What rearranges a part is computed, of the whole.
         self._views = {i: view for i, view in self._views.items() if view[0] not in split}
 
-    def run(self, arguments: Sequence[Any], operands: Sequence[Any] | None = None) -> Any:
-        found = super().run(arguments, operands)
+    def run(
+        self,
+        arguments: Sequence[Any],
+        operands: Sequence[Any] | None = None,
+        call: tuple[tuple[Any, ...], dict[str, Any]] = ((), {}),
+    ) -> Any:
+        found = super().run(arguments, operands, call)
         self.backend.made.note_written()
         return found
 

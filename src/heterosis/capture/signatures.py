@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from types import MethodType
 from typing import Any
 
 from heterosis import _core
@@ -52,11 +53,34 @@ def signature_of(given: Mapping[str, Any], returned: Any) -> Signature:
 
 
 def parameters_of(function: Callable[..., Any]) -> inspect.Signature:
-    """The parameters of a function, or any where Python cannot tell."""
+    """The parameters of a function, or any where Python cannot tell; those of a wrapper with
+    parameters of its own, and not of what it wraps, which it may hand others."""
     try:
-        return inspect.signature(function)
+        return inspect.signature(_named(function), follow_wrapped=False)
     except (TypeError, ValueError):
         return _ANY_ARGUMENTS
+
+
+def _named(function: Any) -> Any:
+    """What a function wraps, or what that wraps, until one names parameters or tells them."""
+    if isinstance(function, MethodType):
+        return MethodType(_named(function.__func__), function.__self__)
+    code = getattr(function, "__code__", None)
+    has_names = code is not None and code.co_argcount + code.co_kwonlyargcount > 0
+    if has_names or hasattr(function, "__signature__") or not hasattr(function, "__wrapped__"):
+        return function
+    return _named(function.__wrapped__)
+
+
+def by_name(
+    parameters: inspect.Signature, arguments: tuple[Any, ...], keywords: dict[str, Any]
+) -> dict[str, Any]:
+    """The arguments by the names of parameters, as far as they are what these say: a wrapper may
+    take others, and a wrong call is refused where Python makes it."""
+    try:
+        return parameters.bind(*arguments, **keywords).arguments
+    except TypeError:
+        return _ANY_ARGUMENTS.bind(*arguments, **keywords).arguments
 
 
 def bound(

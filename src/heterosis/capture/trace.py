@@ -26,8 +26,10 @@ from heterosis.capture.captured import (
     Argument,
     ControlStep,
     Enclosing,
+    GivenContainer,
     OfSizes,
     Outside,
+    OutsideContainer,
     RandomKey,
     RandomState,
     Source,
@@ -131,6 +133,8 @@ class Trace:
         self.taped = taped  # whether the tape is told of what is recorded outside, too
         self.error: Exception | None = None  # what the function raised
         self.arguments: list[tuple[Any, Any]] = []  # each with its stand-in
+        # Lists and dictionaries among the arguments, with their items.
+        self.given_containers: list[tuple[Any, list[Any]]] = []
         self.entangled: set[int] = set()  # storages of arguments that are known from outside too
         self.recorded = modes.is_recording() and not taped
         self.records = False  # whether the function does so by itself
@@ -203,6 +207,32 @@ class Trace:
             made = self._stand_in(array, source)
         self.arguments.append((array, made))
         return made
+
+    def note_given(self, stand_ins: Any) -> None:
+        """Know the lists and dictionaries among the arguments, as they are before the function
+        runs."""
+        self.given_containers = [(one, _items(one)) for one in trees.containers_in(stand_ins)]
+        self.guards.add_outside(one for one, _ in self.given_containers)
+
+    def known_container(self, container: Any) -> GivenContainer | OutsideContainer | None:
+        """A list or dictionary that was there before; None if it is new, or holds something that it
+        did not."""
+        for position, (one, _) in enumerate(self.given_containers):
+            if one is container:
+                return GivenContainer(position) if self._is_as_given(container) else None
+        is_whole = not any(map(self.computes, trees.arrays_in(container)))
+        is_known = is_whole and self.guards.is_outside(container)
+        return OutsideContainer(container) if is_known else None
+
+    def _is_as_given(self, container: Any) -> bool:
+        known = {id(one): items for one, items in self.given_containers}
+        found = ((known.get(id(one)), _items(one)) for one in trees.containers_in(container))
+        return all(
+            before is not None
+            and len(before) == len(now)
+            and all(a is b for a, b in zip(before, now, strict=True))
+            for before, now in found
+        )
 
     def _stand_in(self, array: Any, source: Source) -> Any:
         shape, layout = array.shape, layout_of(array)
@@ -316,9 +346,13 @@ class Trace:
     def returned(self, result: Any) -> Any:
         """What the function returns: a fraction of Python's as an array that has the element type
         of the others."""
-        return trees.replaced(result, self._as_array) if self.numbers else result
+        if not self.numbers:
+            return result
+        return trees.mapped(result, self._as_array, lambda one: self.known_container(one) and one)
 
     def _as_array(self, array: Any) -> Any:
+        if not isinstance(array, ndarray):
+            return array
         if not (self.stands_for_number(array) and is_float(array._dtype_name)):
             return array
         return array.astype(self.float_of_arrays())
@@ -740,3 +774,8 @@ class Trace:
         self.once.end()
         for array, source in self.before.values():
             array._autograd = tape.renewed(source, array)
+
+
+def _items(container: Any) -> list[Any]:
+    """What a list or a dictionary holds, with its keys."""
+    return [*container, *(container.values() if isinstance(container, dict) else ())]

@@ -73,12 +73,17 @@ def replaced(tree: Any, replace: Callable[[Any], Any], leaves: Any = ndarray) ->
     return mapped(tree, lambda leaf: replace(leaf) if isinstance(leaf, leaves) else leaf)
 
 
-def mapped(tree: Any, change: Callable[[Any], Any]) -> Any:
-    """The same structure with every leaf changed."""
-    if isinstance(tree, tuple | list):
-        return like(tree, [mapped(item, change) for item in tree])
-    if isinstance(tree, dict):
-        return like(tree, [mapped(item, change) for item in tree.values()])
+def mapped(
+    tree: Any, change: Callable[[Any], Any], instead: Callable[[Any], Any] | None = None
+) -> Any:
+    """The same structure with every leaf changed, and other objects in place of the lists and
+    dictionaries that `instead` knows some for."""
+    if instead is not None and isinstance(tree, list | dict):
+        found = instead(tree)
+        if found is not None:
+            return found
+    if isinstance(tree, tuple | list | dict):
+        return like(tree, [mapped(item, change, instead) for item in items_in(tree)])
     return change(tree)
 
 
