@@ -13,7 +13,7 @@ import numpy
 import pytest
 
 import heterosis
-from heterosis import np
+from heterosis import gluon, metric, np
 from heterosis.runtime.errors import CaptureError, CaptureWarning
 
 ITEMS: list = []
@@ -442,3 +442,72 @@ def test_programs_depend_on_attributes_of_classes(program, kind, monkeypatch):
     assert compiled(np.ones(1)).item() == kind.scale
     monkeypatch.setattr(kind, "scale", 7)
     assert compiled(np.ones(1)).item() == 7
+
+
+def _dense():
+    net = gluon.nn.Dense(2, in_units=2)
+    net.initialize()
+    return net
+
+
+METRICS = {
+    "accuracy": lambda one, x: one.update([np.array([0, 1])], [x]),
+    "loss": lambda one, x: one.update(None, [x]),
+    "f1": lambda one, x: one.update(np.array([0, 1]), x),
+    "mse": lambda one, x: one.update_dict({"l": x}, {"p": x}),
+}
+
+
+@pytest.mark.parametrize("name", METRICS)
+def test_metrics_are_updated_outside(name):
+    measured, update = metric.create(name), METRICS[name]
+
+    @heterosis.hybridize
+    def step(x):
+        update(measured, x)
+        return x * 2
+
+    for _ in range(2):
+        with pytest.raises(CaptureError, match="update of a metric would happen once"):
+            step(np.eye(2))
+    assert numpy.isnan(measured.get()[1])
+    update(measured, np.eye(2))
+    assert not numpy.isnan(measured.get()[1])
+
+
+def test_parameters_are_drawn_anew_outside():
+    net = _dense()
+    kept = net.weight.data().asnumpy()
+
+    @heterosis.hybridize
+    def anew(x):
+        net.initialize(force_reinit=True)
+        return net(x)
+
+    with pytest.raises(
+        CaptureError, match=r"force_reinit=True\) of the parameter .*_weight' would"
+    ):
+        anew(np.eye(2))
+    assert (net.weight.data().asnumpy() == kept).all()
+
+
+SETTERS = {
+    "a trainer's": lambda trainer, own: trainer.set_learning_rate(0.5),
+    "an optimizer's": lambda trainer, own: trainer._optimizer.set_learning_rate(0.5),
+    "factors": lambda trainer, own: trainer._optimizer.set_lr_mult({}),
+    "a metric's": lambda trainer, own: own.reset(),
+}
+
+
+@pytest.mark.parametrize("kind", SETTERS)
+def test_settings_of_ours_are_told(kind):
+    trainer = gluon.Trainer(_dense().collect_params(), "sgd", {"learning_rate": 0.1})
+    own, setter = metric.Accuracy(), SETTERS[kind]
+
+    @heterosis.hybridize
+    def step(x):
+        setter(trainer, own)
+        return x * 2
+
+    with pytest.warns(CaptureWarning, match="sets something while"):
+        step(np.eye(2))

@@ -64,6 +64,12 @@ OUR_FILES = _FILES["numpy"] | {
     "load_parameters", "save_parameters", "load_dict", "load_states", "save_states", "imread",
     "export",
 }  # fmt: skip
+# What sets something in an optimizer or a metric, by the module of its class.
+OUR_SETTINGS = {
+    "heterosis.gluon.trainer": frozenset({"set_learning_rate"}),
+    "heterosis.optimizer": frozenset({"set_learning_rate", "set_lr_mult", "set_wd_mult"}),
+    "heterosis.metric": frozenset({"reset", "reset_local"}),
+}
 _QUEUES = frozenset({"queue", "_queue", "multiprocessing.queues"})
 _PASSED = frozenset({"put", "put_nowait", "get", "get_nowait"})
 _MODULES = frozenset({
@@ -123,6 +129,8 @@ def _of_system(name: str, module: str, owner: Any) -> tuple[str, str] | None:
     of_path |= name in OUR_FILES and module.startswith("heterosis.")
     if of_path or name in _FILES.get(module, ()):
         return f"{name} looks at files, or changes some", _BEHIND
+    if any(module.startswith(ours) and name in names for ours, names in OUR_SETTINGS.items()):
+        return f"{type(owner).__name__}.{name} sets something", " Do it outside."
     if module in _SYSTEM and name not in _OF_TEXTS:
         return f"{name} asks the system, or changes something there", _BEHIND
     return None

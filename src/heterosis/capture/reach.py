@@ -24,7 +24,7 @@ from typing import Any
 import numpy
 
 from heterosis import _core
-from heterosis.capture.asked import OUR_FILES, may_ask
+from heterosis.capture.asked import OUR_FILES, OUR_SETTINGS, may_ask
 from heterosis.capture.code_names import names_in
 from heterosis.runtime.lines import PACKAGE
 
@@ -131,7 +131,8 @@ class Reach:
                 self._visit(*self._waiting.popleft())
             self._scan_all()
         self.decides |= any(may_ask(value, self.attributes) for value in self._seen.values())
-        self.decides |= not OUR_FILES.isdisjoint(self.attributes)
+        told = OUR_FILES.union(*OUR_SETTINGS.values())
+        self.decides |= not told.isdisjoint(self.attributes)
 
     def outside(self) -> dict[int, Any]:
         """All objects and variables that the walk has come upon, by their ids."""

@@ -200,6 +200,10 @@ class Parameter:
                 stacklevel=2,
             )
             return
+        if self._data is not None:
+            modes.refuse_in_capture(
+                f"initialize(force_reinit=True) of the parameter '{self.name}'", "Call it outside."
+            )
         default_init = initializer.Uniform() if default_init is None else default_init
         chosen = next((i for i in (init, self.init) if i is not None), default_init)
         if not self.is_sized and not self._allow_deferred_init:

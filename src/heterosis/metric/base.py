@@ -10,6 +10,7 @@ from heterosis.autograd import is_recording
 from heterosis.np import asarray
 from heterosis.runtime.context import cpu
 from heterosis.runtime.errors import ArgumentError, ShapeError, UnsupportedError
+from heterosis.runtime.modes import refuse_in_capture
 from heterosis.runtime.registry import Registry
 
 Names = Sequence[str] | None
@@ -41,8 +42,16 @@ def pairs(labels: Any, preds: Any) -> Iterator[tuple[_core.ndarray, _core.ndarra
 def taken(given: Any) -> _core.ndarray:
     """An array to measure, with the others on one context; its sums must not keep a recording
     alive."""
+    _refuse_in_capture()
     array = asarray(given).as_in_context(cpu())
     return array.detach() if is_recording() else array
+
+
+def _refuse_in_capture() -> None:
+    refuse_in_capture(
+        "The update of a metric",
+        "Return what it is given, and call it with that, outside.",
+    )
 
 
 class EvalMetric:
@@ -91,6 +100,7 @@ class EvalMetric:
 
     def _add(self, total: Number, count: Number = 1) -> None:
         """Take a result into account."""
+        _refuse_in_capture()
         self.sum_metric += total
         self.global_sum_metric += total
         self.num_inst += count
