@@ -201,6 +201,22 @@ def test_containers_that_were_there_before(item, how):
         assert found[1] is not compiled(np.ones((count,)), given)[1]
 
 
+@pytest.mark.parametrize("how", [{}, {"dynamic": True}, {"check": True}], ids=str)
+def test_one_container_in_two_places(how):
+    def twice(x):
+        count = 0
+        while x.sum() > count:
+            count += 1
+        made = [x * 2, x.shape[0]]
+        return made, {"made": made}, (made, count), [x * 2]
+
+    compiled = heterosis.hybridize(twice, **how)
+    for count in (2, 2, 3, 4):
+        one, named, (again, _), other = compiled(np.ones((count,)))
+        assert one is named["made"] and one is again and one is not other
+        assert one[1] == count
+
+
 @pytest.mark.filterwarnings("ignore::heterosis.runtime.errors.CaptureWarning")
 def test_a_container_that_the_function_fills():
     """It is told of, and the caller's stays as it is: so what is returned is another one."""

@@ -75,7 +75,7 @@ def finish(trace: Trace, result: Any) -> Captured:
         return leaf(one) if isinstance(one, ndarray) else other(one)
 
     returned = trees.replaced(result, trace.cell)
-    shared = trees.mapped(result, result_of, trace.known_container)
+    shared = trees.mapped(result, result_of, trace.known_container, {})
     result = trees.mapped(result, result_of)
     followed = tracked if trace.records else trace.followed
     writes = [

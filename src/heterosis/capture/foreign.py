@@ -43,7 +43,7 @@ def call(replay: Callable[..., Any], arguments: tuple[Any, ...], keywords: dict[
         is_whole = not any(id(array) in own for array in trees.arrays_in(container))
         return known.get(id(container), container if is_whole else None)
 
-    return trees.mapped(result, lambda leaf: own.get(id(leaf), leaf), instead)
+    return trees.mapped(result, lambda leaf: own.get(id(leaf), leaf), instead, {})
 
 
 def _check_apart(sources: list[numpy.ndarray], written: list[numpy.ndarray]) -> None:

@@ -209,7 +209,13 @@ class Program:
         """What is returned, with the numbers that follow from the extents of the arguments."""
         if self.values is None:
             return self.captured.shared
-        return trees.mapped(self.captured.shared, lambda leaf: number_at(leaf, self._sizes))
+        shared = self.captured.shared
+        return trees.mapped(shared, lambda leaf: number_at(leaf, self._sizes), made={})
+
+    @functools.cached_property
+    def _repeats(self) -> bool:
+        """Whether a list or a dictionary is found in two places of the result."""
+        return trees.has_repeated(self.result)
 
     @functools.cached_property
     def _sizes(self) -> Mapping[str, float]:
@@ -272,7 +278,7 @@ class Program:
     def _told(self) -> tuple[Any, ...] | None:
         """What the core is told of the program; None if it is Python that must run it."""
         captured = self.captured
-        returned = self._returned_by_core(self.result)
+        returned = None if self._repeats else self._returned_by_core(self.result)
         # A run that raises takes back what an optimizer has counted.
         by_python = captured.printed or captured.checks is not None
         by_python = by_python or (captured.waits and bool(captured.supply))
@@ -335,7 +341,11 @@ class Program:
         # Not a function that calls itself from here: it would keep the arrays until garbage is
         # collected, and every call would need new memory.
         leaf = functools.partial(self._returned, results, arguments, call, {})
-        return trees.replaced(self.result, leaf, _STANDING)
+        return trees.mapped(
+            self.result,
+            lambda one: leaf(one) if isinstance(one, _STANDING) else one,
+            made={} if self._repeats else None,
+        )
 
     def _checked(self, operands: Sequence[Any]) -> Sequence[Any]:
         """What the program computes. If something does not hold, that is raised here, as it is

@@ -348,7 +348,9 @@ class Trace:
         of the others."""
         if not self.numbers:
             return result
-        return trees.mapped(result, self._as_array, lambda one: self.known_container(one) and one)
+        return trees.mapped(
+            result, self._as_array, lambda one: self.known_container(one) and one, {}
+        )
 
     def _as_array(self, array: Any) -> Any:
         if not isinstance(array, ndarray):

@@ -74,17 +74,32 @@ def replaced(tree: Any, replace: Callable[[Any], Any], leaves: Any = ndarray) ->
 
 
 def mapped(
-    tree: Any, change: Callable[[Any], Any], instead: Callable[[Any], Any] | None = None
+    tree: Any,
+    change: Callable[[Any], Any],
+    instead: Callable[[Any], Any] = lambda container: None,
+    made: dict[int, Any] | None = None,
 ) -> Any:
     """The same structure with every leaf changed, and other objects in place of the lists and
-    dictionaries that `instead` knows some for."""
-    if instead is not None and isinstance(tree, list | dict):
-        found = instead(tree)
+    dictionaries that `instead` knows some for. With `made`, what is found in two places is one
+    object behind as well; it has them by the ids of those before."""
+    if not isinstance(tree, tuple | list | dict):
+        return change(tree)
+    if isinstance(tree, list | dict):
+        found = made.get(id(tree)) if made else None
+        if found is None:
+            found = instead(tree)
         if found is not None:
             return found
-    if isinstance(tree, tuple | list | dict):
-        return like(tree, [mapped(item, change, instead) for item in items_in(tree)])
-    return change(tree)
+    other = like(tree, [mapped(item, change, instead, made) for item in items_in(tree)])
+    if made is not None:
+        made[id(tree)] = other
+    return other
+
+
+def has_repeated(tree: Any) -> bool:
+    """Whether a list or a dictionary is found in two places."""
+    found = [id(container) for container in containers_in(tree)]
+    return len(set(found)) < len(found)
 
 
 def copied(tree: Any) -> Any:
