@@ -465,8 +465,8 @@ def traced(
     record: Record, operands: Operands, attributes: tuple[Any, ...], results: Sequence[Any]
 ) -> Differentiable:
     """The program of a call, on operands that are arrays, numbers, or values of a program."""
-    described = [_described(operand) for operand in operands]
-    inputs, layouts, program = record.program(described, attributes)
+    given = [_described(operand) for operand in operands]
+    inputs, layouts, program = record.program(given, attributes)
     types = tuple((r._dtype_name, r.shape) for r in results)
     return Differentiable(_written_as(types, program), inputs, layouts, types)
 
