@@ -1,6 +1,7 @@
 """What gets another class, code, order or shape where it stands: programs depend on that, too."""
 
 import collections
+import operator
 import sys
 import types
 import weakref
@@ -174,7 +175,27 @@ def of_new_gradient():
     return lambda x: x + array.grad, change
 
 
+def of_getter():
+    one = types.SimpleNamespace(inner=types.SimpleNamespace(scale=1.0))
+    scale_of = operator.attrgetter("inner.scale")
+    return lambda x: x + scale_of(one), lambda: setattr(one.inner, "scale", 2.0)
+
+
+def of_caller(**named):
+    class Scaled:
+        scale = 1.0
+
+        def of(self, x, times=1):
+            return x * self.scale * times
+
+    one, scaled = Scaled(), operator.methodcaller("of", np.ones(1), **named)
+    return lambda x: x + scaled(one), lambda: setattr(one, "scale", 2.0)
+
+
 PLACES = {
+    "a getter": of_getter,
+    "a caller of methods": of_caller,
+    "a caller with names": lambda: of_caller(times=2),
     "a class": lambda: of_class(First, Second),
     "a class with slots": lambda: of_class(Slotted, OtherSlotted),
     "order": of_order,

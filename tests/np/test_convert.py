@@ -1,10 +1,12 @@
 """Copies and changes of element type, of every type, from every layout."""
 
+import enum
 import itertools
 
 import numpy
 import pytest
 
+import heterosis
 from heterosis import np
 from heterosis.ir.types import DTYPES, numpy_dtype
 from heterosis.runtime.errors import ArgumentError, DTypeError
@@ -67,3 +69,36 @@ def test_bfloat16_comes_and_goes():
     assert x.asnumpy().dtype == numpy_dtype("bfloat16")
     assert np.array(x.asnumpy()).dtype == numpy_dtype("bfloat16")
     assert np.array([x, x]).shape == (2, 2)
+
+
+class Level(enum.IntEnum):
+    HIGH = 3
+
+
+class Share(float, enum.Enum):
+    HALF = 0.5
+
+
+class Whole(int):
+    pass
+
+
+@pytest.mark.parametrize("number", [Level.HIGH, Share.HALF, Whole(3)], ids=repr)
+@pytest.mark.parametrize("hybrid", [False, True])
+@pytest.mark.parametrize("dtype", ["float32", "int32"])
+def test_numbers_of_derived_classes(number, hybrid, dtype):
+    """They are what they are derived from, as in NumPy."""
+
+    def function(np, x, number):
+        y = x * 1
+        y[:1] = number
+        return x * number, number - x, np.maximum(x, number), y
+
+    def of_array(x):
+        return function(np, x, number)
+
+    values = numpy.array([1, 5], dtype=dtype)
+    expected = function(numpy, values, number.value if isinstance(number, enum.Enum) else 3)
+    run = heterosis.hybridize(of_array) if hybrid else of_array
+    for ours, theirs in zip(run(np.array(values, dtype=dtype)), expected, strict=True):
+        assert ours.tolist() == theirs.tolist()

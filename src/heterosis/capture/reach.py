@@ -12,6 +12,7 @@ from __future__ import annotations
 import array
 import functools
 import gc
+import operator
 import sys
 import weakref
 from collections import defaultdict, deque
@@ -38,6 +39,7 @@ _LISTS = (list, deque, set)
 # Containers written in Python, which keep their items in attributes.
 _IN_PYTHON = frozenset({"collections", "weakref", "_weakrefset"})
 _KEEPS_RESULTS = type(functools.lru_cache(lambda: None))
+_GETTERS = (operator.attrgetter, operator.methodcaller)
 _CONTAINERS = (dict, *_LISTS)
 _PLAIN = frozenset({("types", "SimpleNamespace"), ("argparse", "Namespace")})
 # What a function says of itself.
@@ -212,6 +214,8 @@ class Reach:
         elif isinstance(value, functools.partial | functools.cached_property):
             for part in (value.func, getattr(value, "args", ()), getattr(value, "keywords", {})):
                 self._add(path, part)
+        elif isinstance(value, _GETTERS):
+            self._visit_getter(path, value)
         elif isinstance(value, ModuleType):
             if self.users.is_module(value.__name__):
                 self._add_namespace(path, vars(value))
@@ -224,6 +228,14 @@ class Reach:
             self._add(path, value())
         else:
             self._visit_instance(path, value)
+
+    def _visit_getter(self, path: str, value: Any) -> None:
+        """What reads attributes, or calls methods, whose names it keeps."""
+        made_by, kept = value.__reduce__()
+        kept = (*getattr(made_by, "args", ()), *getattr(made_by, "keywords", {}).values(), *kept)
+        names = {part for text in kept if isinstance(text, str) for part in text.split(".")}
+        self._add_attributes(names, frozenset())
+        self._add(path, kept)
 
     def _visit_buffer(self, path: str, value: Any) -> None:
         self.contents.append(Contents(path, value))

@@ -148,8 +148,11 @@ def operand(given: Any) -> Any:
         return given.item()
     if is_traced(given):
         return _of_sizes(given)
-    if given is None or isinstance(given, _core.ndarray | bool | int | float | Value):
+    if given is None or isinstance(given, _core.ndarray | bool | Value):
         return given
+    for kind in (int, float):  # the core takes no classes derived from them, as an IntEnum
+        if isinstance(given, kind):
+            return given if type(given) is kind else kind.__new__(kind, given)
     if isinstance(given, list | tuple | range) or _is_array_like(given):
         return array(given)
     raise DTypeError(
