@@ -598,3 +598,41 @@ def _named(x):
 
 def test_a_decorated_function_is_pickled_by_its_name():
     assert pickle.loads(pickle.dumps(_named)) is _named is copy.deepcopy(_named)
+
+
+class _Scaled:
+    def __init__(self, scale):
+        self.scale = scale
+
+    @heterosis.hybridize
+    def of(self, x):
+        return x * self.scale
+
+
+class _ScaledBlock(nn.HybridBlock):
+    def __init__(self, scale):
+        super().__init__()
+        self.scale = scale
+        self.hybridize()
+
+    def forward(self, x):
+        return x * self.scale
+
+    def of(self, x):
+        return self(x)
+
+
+@pytest.mark.parametrize("kind", [_Scaled, _ScaledBlock])
+@pytest.mark.parametrize(
+    "copied", [copy.copy, copy.deepcopy, lambda x: pickle.loads(pickle.dumps(x))]
+)
+def test_a_copy_of_an_object_runs_its_own_methods(kind, copied):
+    one, x = kind(2), np.ones((2,))
+    assert one.of(x).tolist() == [2, 2]
+    other = copied(one)
+    other.scale = 3
+    for _ in range(2):
+        assert other.of(x).tolist() == [3, 3]
+        assert one.of(x).tolist() == [2, 2]
+    one.scale = 4
+    assert (other.of(x) + one.of(x)).tolist() == [7, 7]

@@ -498,6 +498,9 @@ class Compiled(Generic[P, R]):
         of_class = isinstance(instance, type)  # behind classmethod
         known: Any = _of_classes.setdefault(instance, {}) if of_class else _attributes(instance)
         name = self if of_class else f"_hybridized_{self.function.__name__}"
+        found = known.get(name)
+        if found is not None and getattr(found.function, "__self__", instance) is not instance:
+            known.pop(name, None)  # a copy of an object has what the object had
         if name not in known:  # of threads that come at once, one is first
             known.setdefault(name, self._like(self.function.__get__(instance, owner)))
         return known[name]

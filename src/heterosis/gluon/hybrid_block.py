@@ -59,6 +59,10 @@ class HybridBlock(Block):
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)
+        compiled = self._compiled
+        function = getattr(compiled, "function", None)
+        if compiled is not None and getattr(function, "__self__", self) is not self:
+            self._compile(compiled.backend, compiled.dynamic, compiled.check)  # a shallow copy
         if self._active and self._compiled:
             vars(self)["_replay"] = self._compiled.replay
 
@@ -170,12 +174,15 @@ class HybridBlock(Block):
             "backward_bulk_size": backward_bulk_size, "check": check, **kwargs,
         }  # fmt: skip
         if active and (clear or not self._is_compiled(backend, dynamic, check)):
-            self._compiled = capture.Compiled(
-                self._captured_forward, backend, dynamic, check=check,
-                imperative=self._imperative_forward, parameters=self._arguments,
-            )  # fmt: skip
+            self._compile(backend, dynamic, check)
         self._replay = self._compiled.replay if active and self._compiled else None
         super().hybridize(active, backend=backend, clear=clear, dynamic=dynamic, **self._flags)
+
+    def _compile(self, backend: str, dynamic: capture.Dynamic, check: bool) -> None:
+        self._compiled = capture.Compiled(
+            self._captured_forward, backend, dynamic, check=check,
+            imperative=self._imperative_forward, parameters=self._arguments,
+        )  # fmt: skip
 
     def _is_compiled(self, *how: Any) -> bool:
         compiled = self._compiled
