@@ -327,3 +327,24 @@ def test_objects_made_in_the_function_are_made_in_every_call():
         letters.extend(b"b")
         ones[:] = 5
         found["within"][0].add(4)
+
+
+@pytest.mark.parametrize("dynamic", [True, "auto"])
+@pytest.mark.filterwarnings("ignore::heterosis.runtime.errors.CaptureWarning")
+def test_sizes_in_keys(dynamic):
+    """A dictionary that is returned, or outside, finds what is put there by plain numbers."""
+    known, shapes = {}, set()
+
+    def keyed(x):
+        count = x.shape[0]
+        known[count] = known[x.shape, "shape"] = count
+        shapes.add(x.shape)
+        return {count: x * 2, x.shape: [{(count, 1): count}]}
+
+    compiled = heterosis.hybridize(keyed, dynamic=dynamic)
+    for count in (2, 3, 4, 3):
+        found = compiled(np.ones((count,)))
+        assert found[count].tolist() == [2] * count
+        assert found[(count,)] == [{(count, 1): count}]
+        assert [*map(type, found)] == [int, tuple] and type([*found][1][0]) is int
+        assert known[count] == known[(count,), "shape"] == count and (count,) in shapes

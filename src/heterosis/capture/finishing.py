@@ -20,6 +20,7 @@ from heterosis.capture.captured import (
     Write,
 )
 from heterosis.capture.memory import Cell
+from heterosis.capture.reports import settle_keys
 from heterosis.capture.same_views import is_same_view
 from heterosis.capture.taping import rewritten_error
 from heterosis.ir import views
@@ -64,6 +65,7 @@ def finish(trace: Trace, result: Any) -> Captured:
             return Window(base.source or own(base), base.value().type, cell.path, cell.value())
         return own(cell)
 
+    settle_keys(result)
     again: dict[int, Any] = {}  # what stands for objects of Python's
 
     def other(one: Any) -> Any:

@@ -129,10 +129,11 @@ def _settle(given: Any, name: str | None) -> None:
         if (plain := _plain(found)) is not found:
             setattr(given, name, plain)
     elif isinstance(given, dict | list | deque):
+        settle_keys(given)
         for key in list(given) if isinstance(given, dict) else range(len(given)):
             _settle_item(given, key)
     elif isinstance(given, set):
-        found = [*map(value_of, given)]
+        found = [*map(_plain, given)]
         given.clear()  # not one by one: a size has a hash of its own in the framework
         given.update(found)
 
@@ -146,8 +147,19 @@ def _settle_item(given: Any, key: Any) -> None:
 
 def _plain(found: Any) -> Any:
     """A value without sizes: itself, if it has none."""
+    settle_keys(found)
     has_sizes = any(map(is_traced, trees.leaves(found)))
     return trees.mapped(found, value_of) if has_sizes else found
+
+
+def settle_keys(tree: Any) -> None:
+    """Put plain numbers in place of sizes in the keys of dictionaries: what was found by its hash
+    holds for that size alone."""
+    for one in trees.containers_in(tree):
+        if isinstance(one, dict) and any(map(is_traced, trees.leaves(tuple(one)))):
+            items = [(_plain(key), item) for key, item in one.items()]
+            one.clear()  # all at once: a size has a hash of its own in the framework
+            one.update(items)
 
 
 def print_once(show: Callable[..., None], trace: Trace, *values: Any, **named: Any) -> None:
