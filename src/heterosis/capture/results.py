@@ -26,9 +26,8 @@ CHANGEABLE = (set, bytearray, numpy.ndarray)
 # As far as an object is looked into: its attributes, the items of its containers, theirs.
 _DEPTH = 4
 _CURE = (
-    "A later call makes tuples, lists, dictionaries and named tuples of arrays anew, and gives "
-    "back other objects as they were. Return the arrays, and make the object of what the call "
-    "returns."
+    "A later call makes tuples, lists, dictionaries and named tuples of arrays anew, and no other "
+    "objects that hold some. Return the arrays, and make the object of what the call returns."
 )
 
 
