@@ -152,11 +152,7 @@ def _called(x, y=1, *, z):
 
 
 class _Bound:
-    def __init__(self):
-        self.method = heterosis.hybridize(self._method)
-        self.imperative = self._method
-
-    def _method(self, x):
+    def imperative(self, x):
         return x * 2
 
 
@@ -174,12 +170,22 @@ def test_wrong_calls_are_refused_as_python_does(arguments, keywords, known):
     assert str(found.value) == str(expected.value)
 
 
-def test_wrong_calls_of_methods():
-    one = _Bound()
+class _Called:
+    def __call__(self, x):
+        return x * 2
+
+
+@pytest.mark.parametrize(
+    "function",
+    [_Bound().imperative, _Called(), functools.partial(_called, y=2)],
+    ids=["method", "object", "partial"],
+)
+def test_wrong_calls_of_what_is_no_plain_function(function):
+    compiled = heterosis.hybridize(function)
     with pytest.raises(TypeError) as expected:
-        one.imperative()
+        function()
     with pytest.raises(ArgumentTypeError) as found:
-        one.method()
+        compiled()
     assert str(found.value) == str(expected.value)
 
 

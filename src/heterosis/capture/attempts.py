@@ -3,6 +3,7 @@ be known before it runs."""
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from traceback import walk_tb
@@ -130,9 +131,17 @@ def _run_user(
         return trace.returned(trace.opened(function)(*arguments, **keywords))
     except TypeError as error:
         frames = error.__traceback__
-        if isinstance(function, FunctionType | MethodType) and frames and frames.tb_next is None:
+        if frames is not None and frames.tb_next is None and _is_of_python(function):
             raise ArgumentTypeError(str(error)) from None
         raise
+
+
+def _is_of_python(function: Any) -> bool:
+    """Whether a call of it is one of a function of Python's, which begins with its arguments."""
+    if isinstance(function, functools.partial):
+        return _is_of_python(function.func)
+    call = getattr(type(function), "__call__", None)  # noqa: B004 - it may be the user's
+    return isinstance(function, FunctionType | MethodType) or isinstance(call, FunctionType)
 
 
 class OptimizerStepped(CaptureError):
