@@ -18,7 +18,8 @@ from heterosis.image.detection import CreateDetAugmenter, DetAugmenter
 from heterosis.io.files import opened, placed
 from heterosis.np.convert import from_numpy, shared
 from heterosis.recordio import IRHeader, MXIndexedRecordIO, MXRecordIO, unpack
-from heterosis.runtime.errors import ArgumentError, FormatError, ShapeError
+from heterosis.runtime.arguments import described
+from heterosis.runtime.errors import ArgumentError, ArgumentTypeError, FormatError, ShapeError
 
 Shape = "tuple[int, ...]"
 _logger = logging.getLogger("heterosis.image")
@@ -26,12 +27,29 @@ _LAST = ("pad", "discard", "roll_over")
 _LABELS = ("int32", "float32", "int64", "float64")
 
 
-class DataBatch(NamedTuple):
-    """Arrays of data and labels; the last `pad` samples only fill the batch up."""
+class DataBatch:
+    """Arrays of data and labels; the last `pad` samples only fill the batch up.
 
-    data: list[Any]
-    label: list[Any]
-    pad: int = 0
+    `index` has the samples' numbers, `provide_data` and `provide_label` describe the arrays, and
+    `bucket_key` is for programs that sort batches by it; iterators here leave them out.
+    """
+
+    def __init__(
+        self, data: Any, label: Any = None, pad: int | None = None, index: Any = None,
+        bucket_key: Any = None, provide_data: Any = None, provide_label: Any = None,
+    ):  # fmt: skip
+        for name, given in (("data", data), ("label", label)):
+            if given is not None and not isinstance(given, list | tuple):
+                raise ArgumentTypeError(
+                    f"DataBatch: {name} is {described(given)}; expected a list of arrays."
+                )
+        self.data, self.label, self.pad, self.index = data, label, pad, index
+        self.bucket_key = bucket_key
+        self.provide_data, self.provide_label = provide_data, provide_label
+
+    def __repr__(self) -> str:
+        data, labels = ([x.shape for x in given or ()] for given in (self.data, self.label))
+        return f"DataBatch: data shapes: {data} label shapes: {labels or None}"
 
 
 class _Partial(NamedTuple):

@@ -20,38 +20,46 @@ UNKNOWN = -1
 
 
 class Unsized:
-    """Stands for an array until `settle` makes it. Its `shape` has -1 where it is unknown, or is
-    None if nothing is known."""
+    """Stands for an array until `settle` makes it. Its `shape` has -1 where it is unknown;
+    `known_shape` is None if nothing is known, and `shape` an error."""
 
     def __init__(self, description: str, shape: Shape | None, settle: Callable[[Shape], Any]):
-        self.description, self.shape = description, shape
+        self.description, self.known_shape = description, shape
         self.made: Any = None  # the array, once it is there
         self._settle = settle
+
+    @property
+    def shape(self) -> Shape:
+        """What is known of the shape."""
+        if self.known_shape is None:
+            raise self.refuse("'.shape'")
+        return self.known_shape
 
     def settle(self, operation: str, shape: Shape) -> Any:
         """The array, made in `shape`, which must agree with what was known."""
         if self.made is not None:
             return self.made
-        fits = self.shape is None or (
-            len(shape) == len(self.shape)
-            and all(known in (UNKNOWN, n) for known, n in zip(self.shape, shape, strict=True))
+        known = self.known_shape
+        fits = known is None or (
+            len(shape) == len(known)
+            and all(extent in (UNKNOWN, n) for extent, n in zip(known, shape, strict=True))
         )
         if not fits:
             raise ShapeError(
-                f"{operation}: {self.description} has shape {self.shape}, and the other arguments "
+                f"{operation}: {self.description} has shape {known}, and the other arguments "
                 f"ask for {shape}. Change the layer's sizes, or check the input."
             )
         self.made = self._settle(shape)
-        self.shape = shape
+        self.known_shape = shape
         return self.made
 
     def refuse(self, use: str) -> DeferredInitializationError:
         """The error for a use that does not tell the missing extents."""
         error = DeferredInitializationError(
             f"{use} does not tell the unknown extents (-1) of {self.description}, whose shape is "
-            f"{self.shape}. Give its full shape when the layer is made (in_units, in_channels, "
-            "...), define infer_shape(self, *inputs) in the block, or use the parameter first in "
-            f"one of: {', '.join(sorted(RULES))}."
+            f"{self.known_shape}. Give its full shape when the layer is made (in_units, "
+            "in_channels, ...), define infer_shape(self, *inputs) in the block, or use the "
+            f"parameter first in one of: {', '.join(sorted(RULES))}."
         )
         error.array = self
         return error
@@ -132,7 +140,7 @@ def _asked_for(operation: str, arguments: Arguments) -> Mapping[str, Shape]:
         raise ShapeError(
             f"{operation}: data of shape {arguments['data'].shape} has too few dimensions."
         ) from None
-    except TypeError:
+    except (TypeError, DeferredInitializationError):
         if not missing:
             raise
     if missing and (not shapes or any(None in shape for shape in shapes.values())):

@@ -6,7 +6,7 @@ import pytest
 from heterosis import nd, npx
 from heterosis.mxnet.compat.facade import engine, io, runtime, test_utils, util
 from heterosis.ndarray import random
-from heterosis.runtime.errors import ArgumentError, DTypeError, ShapeError
+from heterosis.runtime.errors import ArgumentError, ArgumentTypeError, DTypeError, ShapeError
 
 
 def test_numpy_semantics_are_on():
@@ -123,6 +123,73 @@ def test_batches_of_several_arrays():
         io.NDArrayIter(numpy.ones(2), numpy.ones(3))
     with pytest.raises(ArgumentError, match="batch_size"):
         io.NDArrayIter(numpy.ones(2), batch_size=3)
+
+
+def test_arrays_keep_their_element_types_in_batches():
+    rows = io.NDArrayIter(nd.array([1, 2], dtype="int32"), numpy.arange(2), 2)
+    (batch,) = rows
+    assert [x.dtype.name for x in (*batch.data, *batch.label)] == ["int32", "float32"]
+    assert rows.provide_data[0].dtype is numpy.int32
+    assert rows.provide_label[0].dtype is numpy.float32
+
+
+def test_descriptions_of_inputs_are_pairs():
+    rows = io.NDArrayIter(numpy.ones((4, 2)), numpy.ones(4), 2)
+    shapes = dict(rows.provide_data + rows.provide_label)
+    assert shapes == {"data": (2, 2), "softmax_label": (2,)}
+    described = io.DataDesc("a", (2, 3), "int32", "TN")
+    assert (described, described.dtype, described.layout) == (("a", (2, 3)), "int32", "TN")
+    assert str(described) == "DataDesc[a,(2, 3),int32,TN]"
+    assert [io.DataDesc.get_batch_axis(layout) for layout in ("TNC", "C", None)] == [1, -1, 0]
+    listed = io.DataDesc.get_list([("a", (1,)), ("b", (2,))], [("a", "int32"), ("b", "int8")])
+    assert [(*pair, pair.dtype) for pair in listed] == [("a", (1,), "int32"), ("b", (2,), "int8")]
+    assert io.DataDesc.get_list([("a", (1,))], None)[0].dtype is numpy.float32
+
+
+def test_batches_tell_their_shapes():
+    batch = io.DataBatch([nd.ones((2, 3))], bucket_key=7)
+    assert str(batch) == "DataBatch: data shapes: [(2, 3)] label shapes: None"
+    assert (batch.label, batch.pad, batch.index, batch.bucket_key) == (None, None, None, 7)
+    with pytest.raises(ArgumentTypeError, match=r"data is an array .*; expected a list of arrays"):
+        io.DataBatch(nd.ones(2))
+
+
+def test_iterators_go_step_by_step():
+    rows = io.NDArrayIter(numpy.arange(3), numpy.arange(3), 2)
+    with pytest.raises(ArgumentError, match="NDArrayIter is at no batch"):
+        rows.getdata()
+    found = []
+    while rows.iter_next():
+        (data,), (label,) = rows.getdata(), rows.getlabel()
+        found.append((data.asnumpy().tolist(), label.asnumpy().tolist(), rows.getpad()))
+    assert found == [([0, 1], [0, 1], 0), ([2, 0], [2, 0], 1)]
+
+
+def test_iterators_of_ones_own_may_define_the_steps():
+    class Counter(io.DataIter):
+        count = 0
+
+        def iter_next(self):
+            self.count += 1
+            return self.count < 3
+
+        def getdata(self):
+            return [nd.ones(1) * self.count]
+
+    assert [int(batch.data[0]) for batch in Counter()] == [1, 2]
+    with pytest.raises(NotImplementedError, match=r"neither next\(\) nor iter_next"):
+        io.DataIter().next()
+
+
+@pytest.mark.parametrize(
+    "reset_internal, expected", [(True, [[0, 2], [0, 2]]), (False, [[0, 2], [4, 0]])]
+)
+def test_rounds_of_a_number_of_batches(reset_internal, expected):
+    inner = io.NDArrayIter(numpy.arange(5), batch_size=2)
+    rows = io.ResizeIter(inner, 2, reset_internal)
+    for firsts in expected:
+        assert [int(batch.data[0][0]) for batch in rows] == firsts
+        rows.reset()
 
 
 def test_helpers_of_tests():

@@ -315,6 +315,24 @@ def test_what_tells_too_little_of_shapes():
 
 
 @pytest.mark.parametrize(
+    "make",
+    [
+        sym.SoftmaxOutput,
+        sym.LinearRegressionOutput,
+        lambda x: sym.reshape(x, shape=(2, 3)),
+        lambda x: sym.UpSampling(x, scale=2, sample_type="nearest"),
+        lambda x: sym.elemwise_add(x, x),
+        lambda x: sym.Crop(x, h_w=(2, 2)),
+    ],
+)
+def test_data_of_no_shape_is_an_error_that_says_so(make):
+    net = make(sym.var("x"))
+    assert net.infer_shape_partial() == (None, None, None)
+    with pytest.raises(ArgumentError, match=r"infer_shape: the shapes of \[\] do not tell enough"):
+        net.infer_shape()
+
+
+@pytest.mark.parametrize(
     "make, missing",
     [
         (lambda x: sym.FullyConnected(x), "num_hidden"),

@@ -132,13 +132,14 @@ def explain(module: ModuleType, name: str) -> None:
     own = vars(module).get("__getattr__")
 
     def look_up(attribute: str) -> Any:
+        told = f"module {module.__name__!r} has no attribute {attribute!r}"
         try:
             if own is not None:
                 return own(attribute)
         except AttributeError as error:
             if type(error) is not AttributeError:  # it has advice already
                 raise
-        told = f"module {module.__name__!r} has no attribute {attribute!r}"
+            told = str(error)
         if not attribute.startswith("_"):
             told += f": {missing(f'{name}.{attribute}')}"
         raise AttributeError(told)

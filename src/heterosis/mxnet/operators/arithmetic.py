@@ -118,8 +118,9 @@ def _same_shape(name: str, run: Run) -> Run:
 
 def _alike(a: Mapping[str, Any]) -> Mapping[str, tuple[int, ...]]:
     """The shape of both operands, if that of one is known."""
-    shapes = [x.shape for x in (a["lhs"], a["rhs"]) if x.shape is not None]
-    known = [shape for shape in shapes if UNKNOWN not in shape]
+    sides = a["lhs"], a["rhs"]
+    shapes = [x.known_shape if isinstance(x, Unsized) else x.shape for x in sides]
+    known = [shape for shape in shapes if shape is not None and UNKNOWN not in shape]
     return dict.fromkeys(("lhs", "rhs"), known[0]) if known else {}
 
 

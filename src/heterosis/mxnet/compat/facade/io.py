@@ -9,22 +9,48 @@ import numpy
 
 from heterosis import np
 from heterosis.image.iterator import DataBatch
+from heterosis.np.convert import from_numpy
 from heterosis.runtime.errors import ArgumentError, ShapeError
 
 _LAST = ("pad", "discard", "roll_over")
 
 
-class DataDesc(NamedTuple):
-    """The name, shape, element type and layout of an input."""
-
+class _Pair(NamedTuple):
     name: str
     shape: tuple[int, ...]
-    dtype: Any = numpy.float32
-    layout: str = "NCHW"
+
+
+class DataDesc(_Pair):
+    """The name and shape of an input, as a pair, with its element type and layout as attributes."""
+
+    dtype: Any
+    layout: str | None
+
+    def __new__(  # noqa: PYI034 - typing has no Self in Python 3.10
+        cls, name: str, shape: Any, dtype: Any = numpy.float32, layout: str | None = "NCHW"
+    ) -> DataDesc:
+        made = super().__new__(cls, name, shape)
+        made.dtype, made.layout = dtype, layout
+        return made
+
+    def __repr__(self) -> str:
+        return f"DataDesc[{self.name},{self.shape},{self.dtype},{self.layout}]"
+
+    @staticmethod
+    def get_batch_axis(layout: str | None) -> int:
+        """The axis of the samples in a layout, -1 if there is none; the first one by default."""
+        return 0 if layout is None else layout.find("N")
+
+    @staticmethod
+    def get_list(shapes: Any, types: Any) -> list[DataDesc]:
+        """Descriptions from pairs of names and shapes, and of names and element types."""
+        known = dict(types or ())
+        return [DataDesc(name, shape, known.get(name, numpy.float32)) for name, shape in shapes]
 
 
 class DataIter:
-    """An iterator over batches: derive from it, define `next` and `reset`."""
+    """An iterator over batches: derive from it, define `reset`, and `next`, or else `iter_next`,
+    `getdata`, `getlabel` and `getpad`, of which `next` makes batches."""
 
     def __init__(self, batch_size: int = 0):
         self.batch_size = batch_size
@@ -37,14 +63,66 @@ class DataIter:
 
     def next(self) -> DataBatch:
         """The next batch; StopIteration behind the last."""
-        raise NotImplementedError(f"{type(self).__name__} defines no next().")
+        if not self.iter_next():
+            raise StopIteration
+        return DataBatch(self.getdata(), self.getlabel(), self.getpad(), self.getindex())
 
     def reset(self) -> None:
         """Begin again."""
 
+    def iter_next(self) -> bool:
+        """Go to the next batch, and tell whether there is one."""
+        raise NotImplementedError(f"{type(self).__name__} defines neither next() nor iter_next().")
 
-class NDArrayIter(DataIter):
-    """Batches of rows of arrays, or of dictionaries of them by name, as float32.
+    def getdata(self) -> list[Any]:
+        """The data of the batch."""
+        raise NotImplementedError(f"{type(self).__name__} defines no getdata().")
+
+    def getlabel(self) -> Any:
+        """The labels of the batch."""
+
+    def getpad(self) -> Any:
+        """How many samples only fill the batch up."""
+
+    def getindex(self) -> Any:
+        """The numbers of the samples."""
+
+
+class _Held(DataIter):
+    """An iterator that makes whole batches, and holds the one that it is at."""
+
+    _batch: DataBatch | None = None
+
+    def _made(self) -> DataBatch | None:
+        """The next batch, None behind the last."""
+        raise NotImplementedError
+
+    def iter_next(self) -> bool:
+        self._batch = self._made()
+        return self._batch is not None
+
+    def getdata(self) -> list[Any]:
+        return self._held().data
+
+    def getlabel(self) -> Any:
+        return self._held().label
+
+    def getpad(self) -> Any:
+        return self._held().pad
+
+    def getindex(self) -> Any:
+        return self._held().index
+
+    def _held(self) -> DataBatch:
+        if self._batch is None:
+            raise ArgumentError(
+                f"{type(self).__name__} is at no batch; call iter_next() and see that it is true."
+            )
+        return self._batch
+
+
+class NDArrayIter(_Held):
+    """Batches of rows of arrays, or of dictionaries of them by name; NumPy's as float32.
 
     A last batch that is not full is filled from the start ("pad", and its `pad` says how much),
     left out ("discard"), or begins the next round ("roll_over").
@@ -87,12 +165,11 @@ class NDArrayIter(DataIter):
         self._carried = self._order[:0]
         self._begin()
 
-    def next(self) -> DataBatch:
-        """The next batch; StopIteration behind the last."""
+    def _made(self) -> DataBatch | None:
         rows = self._order[self._at : self._at + self.batch_size]
         pad = self.batch_size - len(rows)
         if not len(rows) or (pad and self._last != "pad"):
-            raise StopIteration
+            return None
         self._at += len(rows)
         if self._at == len(rows):  # of the round's first batch, what is left over is not new
             pad += len(self._carried)
@@ -111,6 +188,33 @@ class NDArrayIter(DataIter):
         ]
 
 
+class ResizeIter(_Held):
+    """Rounds of `size` batches of another iterator, which begins again as often as is needed; where
+    a round ends, it does so if `reset_internal`, and goes on otherwise."""
+
+    def __init__(self, data_iter: Any, size: int, reset_internal: bool = True):
+        super().__init__(data_iter.batch_size)
+        self.data_iter, self.size, self.reset_internal = data_iter, size, reset_internal
+        self.provide_data, self.provide_label = data_iter.provide_data, data_iter.provide_label
+        self.cur = 0
+
+    def reset(self) -> None:
+        """Begin the next round."""
+        self.cur = 0
+        if self.reset_internal:
+            self.data_iter.reset()
+
+    def _made(self) -> DataBatch | None:
+        if self.cur == self.size:
+            return None
+        self.cur += 1
+        try:
+            return self.data_iter.next()
+        except StopIteration:
+            self.data_iter.reset()
+            return self.data_iter.next()
+
+
 def _named(given: Any, name: str) -> dict[str, numpy.ndarray[Any, Any]]:
     """Arrays by name: a single one is `name`, several in a list are `_0_name`, `_1_name`, ..."""
     if given is None:
@@ -123,7 +227,10 @@ def _named(given: Any, name: str) -> dict[str, numpy.ndarray[Any, Any]]:
 
 
 def _numbers(array: Any) -> numpy.ndarray[Any, Any]:
-    return numpy.asarray(array.asnumpy() if isinstance(array, np.ndarray) else array, "float32")
+    """Arrays keep their element types; those of NumPy become float32, as everywhere."""
+    if isinstance(array, np.ndarray):
+        return array.asnumpy()
+    return numpy.asarray(array, "float32")
 
 
 def _rows(arrays: Mapping[str, numpy.ndarray[Any, Any]], batch_size: int) -> int:
@@ -137,7 +244,7 @@ def _rows(arrays: Mapping[str, numpy.ndarray[Any, Any]], batch_size: int) -> int
 
 
 def _taken(arrays: Mapping[str, numpy.ndarray[Any, Any]], rows: Any) -> list[Any]:
-    return [np.array(array[rows], "float32") for array in arrays.values()]
+    return [from_numpy(array[rows]) for array in arrays.values()]
 
 
-__all__ = ["DataBatch", "DataDesc", "DataIter", "NDArrayIter"]
+__all__ = ["DataBatch", "DataDesc", "DataIter", "NDArrayIter", "ResizeIter"]
