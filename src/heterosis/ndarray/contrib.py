@@ -1,4 +1,4 @@
-"""What MXNet kept under `nd.contrib`: loops over arrays, and detection."""
+"""What MXNet kept under `nd.contrib`: loops over arrays, detection, and further operators."""
 
 from heterosis.mxnet.arrays.contrib import (
     MultiBoxDetection,
@@ -9,6 +9,9 @@ from heterosis.mxnet.arrays.contrib import (
     foreach,
     while_loop,
 )
+from heterosis.mxnet.operators.contrib import CONTRIB as _CONTRIB
+
+globals().update(_CONTRIB)
 
 __all__ = [
     "MultiBoxDetection",
@@ -19,3 +22,4 @@ __all__ = [
     "foreach",
     "while_loop",
 ]
+__all__ += list(_CONTRIB)

@@ -91,7 +91,7 @@ BELOW = {
     "nd.Custom": "autograd.Function",
     "sym.Custom": "autograd.Function",
     "sym.contrib.box_nms": r"contrib.box_nms does not .*mx.np and mx.npx",
-    "nd.contrib.boolean_mask": r"x\[mask\]",
+    "nd.contrib.allclose": "np.allclose",
     "nd.sgd_update": "mx.optimizer has",
     "io.ImageRecordIter": "ImageRecordDataset",
     "random.normal_like": "Use normal with shape=x.shape",

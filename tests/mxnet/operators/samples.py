@@ -25,6 +25,9 @@ MORE = {
     "weights": numpy.ones((3 * (2 + 3 + 2) * 4,), "float32"),
     "state": numpy.ones((1, 1, 3), "float32"),
     "labels": numpy.array([[1.0], [2.0], [1.0]], "float32"),
+    "joined": numpy.ones((2, 3, 12), "float32"),
+    "pairs": numpy.ones((2, 3, 8), "float32"),
+    "weighting": numpy.ones((6, 2, 2), "float32"),
     "part": numpy.array([0.25, 0.5], "float32"),
 }
 
@@ -126,6 +129,17 @@ SAMPLES: dict[str, tuple[str, dict[str, Any]]] = {
     "UpSampling": ("image", {"scale": 2, "sample_type": "nearest"}),
     "Crop": ("image", {"h_w": (2, 2)}),
     "ROIPooling": ("image box", {"pooled_size": (2, 2), "spatial_scale": 1.0}),
+    # contrib
+    "_contrib_index_array": ("m", {"axes": (1,)}),
+    "_contrib_index_copy": ("s i s", {}),
+    "_contrib_boolean_mask": ("m i", {}),
+    "_contrib_interleaved_matmul_selfatt_qk": ("joined", {"heads": 2}),
+    "_contrib_interleaved_matmul_selfatt_valatt": ("joined weighting", {"heads": 2}),
+    "_contrib_interleaved_matmul_encdec_qk": ("x pairs", {"heads": 2}),
+    "_contrib_interleaved_matmul_encdec_valatt": ("joined weighting", {"heads": 2}),
+    "_contrib_AdaptiveAvgPooling2D": ("image", {"output_size": (2, 3)}),
+    "_contrib_BilinearResize2D": ("image", {"height": 3, "width": 2}),
+    "_contrib_box_iou": ("m m", {}),
     "_contrib_MultiBoxTarget": ("anchors boxes classes", {}),
 }
 

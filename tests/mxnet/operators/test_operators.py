@@ -40,6 +40,47 @@ def test_no_gradient_flows_through_block_grad():
 
 
 @pytest.mark.parametrize(
+    "function, expected",
+    [
+        (lambda x: F.contrib.gradientmultiplier(x, scalar=3.0), [3, 3]),
+        (F.contrib.round_ste, [1, 1]),
+        (F.contrib.sign_ste, [1, 1]),
+        (lambda x: F.contrib.boolean_mask(x, np.array([0, 1])), [0, 1]),
+        (lambda x: F.contrib.index_copy(x, np.array([1.0]), np.ones(1)), [1, 0]),
+        (lambda x: F.contrib.AdaptiveAvgPooling2D(x.reshape(1, 1, 1, 2)), [0.5, 0.5]),
+        (lambda x: F.contrib.BilinearResize2D(x.reshape(1, 1, 1, 2), width=3), [1.5, 1.5]),
+    ],
+)
+def test_gradients_of_contrib(function, expected):
+    x = np.array([1.25, -2.5])
+    x.attach_grad()
+    with autograd.record():
+        y = function(x)
+    y.backward()
+    assert x.grad.asnumpy().tolist() == expected
+
+
+@pytest.mark.parametrize(
+    "call, message",
+    [
+        (lambda: F.contrib.AdaptiveAvgPooling2D(np.ones((2, 3))), "expected \\(batch, channels"),
+        (lambda: F.contrib.boolean_mask(np.ones((3, 2)), np.ones(2)), "a number for each row"),
+        (lambda: F.contrib.index_copy(np.ones(3), np.ones(1), np.ones(2)), "a row for each index"),
+        (lambda: F.contrib.interleaved_matmul_selfatt_qk(np.ones((2, 3, 4)), 2), "multiple of 6"),
+    ],
+)
+def test_shapes_that_contrib_does_not_take(call, message):
+    with pytest.raises(ShapeError, match=message):
+        call()
+
+
+@pytest.mark.parametrize("facts", [{"mode": "odd_scale"}, {"mode": "like"}, {"mode": "other"}])
+def test_modes_of_resizing(facts):
+    with pytest.raises(ArgumentError, match=f"mode='{facts['mode']}'; expected 'size'"):
+        F.contrib.BilinearResize2D(np.ones((1, 1, 2, 2)), **facts)
+
+
+@pytest.mark.parametrize(
     "output, expected",
     [
         (lambda x, y: F.Softmax(x, y, grad_scale=2.0, normalization="batch"),

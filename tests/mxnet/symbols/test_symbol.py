@@ -299,6 +299,11 @@ def test_modules_of_operators_compose():
     x = sym.var("x")
     assert sym.linalg.gemm2(x, x, transpose_b=True).eval(x=np.ones((1, 3)))[0].tolist() == [[3]]
     assert sym.contrib.arange_like(x).eval(x=np.ones(3))[0].tolist() == [0, 1, 2]
+    scores = sym.contrib.interleaved_matmul_selfatt_qk(x, heads=2, name="scores")
+    assert scores.list_outputs() == ["scores_output"]
+    assert scores.infer_shape(x=(5, 3, 12))[1] == [(6, 5, 5)]
+    resized = sym.load_json(sym.contrib.BilinearResize2D(x, height=2, width=3).tojson())
+    assert resized.eval(x=np.ones((1, 2, 5, 5)))[0].shape == (1, 2, 2, 3)
     assert sym.cast(x, dtype=numpy.int32).eval(x=np.ones(3))[0].dtype == numpy.int32
 
     @heterosis.hybridize

@@ -1,4 +1,5 @@
-"""What MXNet kept under `nd.contrib`: loops over arrays, and detection."""
+"""What MXNet kept under `nd.contrib`: loops over arrays, detection, and the operators of
+`heterosis.mxnet.operators.contrib`."""
 
 from __future__ import annotations
 
@@ -6,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from heterosis import npx
+from heterosis.mxnet.operators.contrib import CONTRIB as _CONTRIB
 from heterosis.runtime.arguments import check_members as _check_members
 from heterosis.runtime.errors import ArgumentError
 
@@ -13,6 +15,7 @@ MultiBoxPrior = npx.multibox_prior
 MultiBoxTarget = npx.multibox_target
 MultiBoxDetection = npx.multibox_detection
 arange_like = npx.arange_like
+globals().update(_CONTRIB)
 
 
 cond, foreach = npx.cond, npx.foreach
@@ -39,3 +42,4 @@ __all__ = [
     "foreach",
     "while_loop",
 ]
+__all__ += list(_CONTRIB)

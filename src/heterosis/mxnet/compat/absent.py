@@ -93,14 +93,8 @@ ABSENT = {
     **{f"nd.{name}": _DENSITY for name in _DENSITIES},
     **{f"nd.contrib.{name}": _INTEGERS for name in _QUANTIZED},
     "nd.contrib": _BY_FORMULA,
-    "nd.contrib.AdaptiveAvgPooling2D": "Use mx.nd.Pooling, with global_pool=True for one place.",
-    "nd.contrib.BilinearResize2D": "Use mx.npx.image.resize.",
-    "nd.contrib.boolean_mask": "Index by the mask: x[mask].",
-    **dict.fromkeys(("nd.contrib.CTCLoss", "nd.contrib.ctc_loss"), "Use mx.nd.CTCLoss."),
     "nd.contrib.SyncBatchNorm": "Use gluon.contrib.nn.SyncBatchNorm.",
     "nd.contrib.SparseEmbedding": "Use mx.nd.Embedding.",
-    "nd.contrib.index_copy": "Write by index: x[rows] = y.",
-    **{f"nd.contrib.{name}": f"Use mx.np.{name}." for name in ("isfinite", "isinf", "isnan")},
     "nd.contrib.allclose": "Use mx.np.allclose.",
 }  # fmt: skip
 _SHORT = {

@@ -7,6 +7,7 @@ floats), it is kept. `table` says what a row has, `lookup` finds operators by th
 
 from heterosis.mxnet.operators import (
     arithmetic,
+    contrib,
     control,
     conversions,
     creation,
@@ -26,6 +27,7 @@ from heterosis.mxnet.operators.table import OPERATORS
 __all__ = [
     "OPERATORS",
     "arithmetic",
+    "contrib",
     "control",
     "conversions",
     "creation",
