@@ -58,6 +58,17 @@ else:
         """Annotation of a parameter that the core fills with a fresh key for random numbers."""
 
 
+class Composed:
+    """What stands for an array in a program of another kind, which operations are added to."""
+
+    def _composed(
+        self, record: Record, arguments: Mapping[str, Any], further: Mapping[str, Any]
+    ) -> Any:
+        """What an operation gives for arguments among which this is; `further` ones, which stand
+        in no signature, are None where they are not given."""
+        raise NotImplementedError
+
+
 def default(number: float) -> Value:
     """A number for where no array is given: a value, like the array, when the operation runs."""
     return cast("Value", number)
@@ -192,6 +203,13 @@ class Record:
         if any(isinstance(v, Unsized) for v in _leaves(bound.arguments.values())):
             bound.apply_defaults()
             bound.arguments.update(settled(self.name, dict(bound.arguments)))
+        stands = next(
+            (v for v in _leaves(bound.arguments.values()) if isinstance(v, Composed)), None
+        )
+        if stands is not None:
+            further = {"out": out, "dtype": dtype, "where": None if where is True else where}
+            bound.apply_defaults()
+            return stands._composed(self, bound.arguments, further)
         if isinstance(out, Unsized):
             out = out.made
         if any(isinstance(v, Value) for v in _leaves(bound.arguments.values())):

@@ -8,7 +8,7 @@ import numpy
 import pytest
 
 import heterosis
-from heterosis import autograd, np
+from heterosis import autograd, np, npx
 from heterosis import symbol as sym
 from heterosis.gluon import nn
 from heterosis.mxnet.attributes import decoded, encoded
@@ -335,6 +335,54 @@ def test_data_of_no_shape_is_an_error_that_says_so(make):
     assert net.infer_shape_partial() == (None, None, None)
     with pytest.raises(ArgumentError, match=r"infer_shape: the shapes of \[\] do not tell enough"):
         net.infer_shape()
+
+
+# Functions of two symbols or arrays.
+FUNCTIONS = [
+    lambda a, b: np.add(a, b) * np.exp(a),
+    lambda a, b: np.subtract(1, np.maximum(a, 0.5)),
+    lambda a, b: np.concatenate([a, b, a], axis=1),
+    lambda a, b: np.where(np.greater(a, b), a, b),
+    lambda a, b: np.sum(a, axis=1, keepdims=True) + np.mean(b),
+    lambda a, b: np.transpose(np.reshape(a, (-1, 1)), (1, 0)),
+    lambda a, b: np.clip(np.matmul(a, b), -1, 1),
+    lambda a, b: np.einsum("ij,jk->ik", a, b),
+    lambda a, b: np.linalg.inv(a),
+    lambda a, b: npx.softmax(npx.relu(a), axis=0),
+    lambda a, b: npx.fully_connected(a, b, num_hidden=3, no_bias=True),
+    lambda a, b: npx.batch_dot(np.expand_dims(a, 0), np.expand_dims(b, 0), transpose_b=True),
+    lambda a, b: npx.topk(a, k=2, ret_typ="value"),
+]
+
+
+@pytest.mark.parametrize("function", FUNCTIONS)
+def test_functions_of_np_and_npx_compose_symbols(function):
+    arrays = {name: np.random.normal(size=(3, 3)) for name in "ab"}
+    symbol = function(sym.var("a"), sym.var("b"))
+    assert isinstance(symbol, sym.Symbol)
+    again = sym.load_json(symbol.tojson())
+    given = {name: arrays[name] for name in symbol.list_arguments()}
+    expected = function(*arrays.values()).asnumpy()
+    for made in (symbol, again):
+        numpy.testing.assert_allclose(made.eval(**given)[0].asnumpy(), expected, rtol=1e-5)
+    assert symbol.infer_shape(**dict.fromkeys(given, (3, 3)))[1] == [expected.shape]
+
+
+@pytest.mark.parametrize(
+    "compose, message",
+    [
+        (lambda x: np.outer(x, x), "outer: .* no operator that does the same"),
+        (lambda x: np.linalg.norm(x), "norm: .* no operator that does the same"),
+        (lambda x: np.add(x, x, dtype="float64"), "add: .* no operator that takes dtype"),
+        (lambda x: np.matmul(x, np.ones((2, 2))), "b is an array, and others are symbols"),
+        (lambda x: np.concatenate([x, np.ones(2)]), "is an array, and others are symbols"),
+        (lambda x: np.add(x, np.ones(2)), "beside a symbol"),
+        (lambda x: npx.fully_connected(x, np.ones((2, 2)), no_bias=True), "hybridize it, call it"),
+    ],
+)
+def test_what_symbols_cannot_be_composed_of(compose, message):
+    with pytest.raises(HeterosisError, match=message):
+        compose(sym.var("x"))
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ import functools
 import inspect
 import itertools
 from collections import defaultdict
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import cache
 from typing import Any
 
@@ -20,9 +20,10 @@ from heterosis.mxnet.attributes import encoded
 from heterosis.mxnet.graph import Entry, Node, variable
 from heterosis.mxnet.operators import lookup
 from heterosis.mxnet.operators.arithmetic import BINARY, WITH_NUMBER, number_attributes
-from heterosis.mxnet.operators.table import RECORDS, ROWS, row_of
+from heterosis.mxnet.operators.table import IDLE, RECORDS, ROWS, renamed, row_of
+from heterosis.mxnet.operators.writing import WRITERS
 from heterosis.mxnet.symbols.symbol import Symbol
-from heterosis.ops.record import ARRAY, REGISTRY
+from heterosis.ops.record import ARRAY, KEY, REGISTRY, SEQUENCE, Record
 from heterosis.runtime import modes
 from heterosis.runtime.errors import ArgumentError, UnsupportedError
 
@@ -87,6 +88,60 @@ def _composed(operator: str, arguments: tuple, keywords: dict[str, Any]) -> Symb
         ordered = _completed(operator, name, names, given, attributes)
     texts = {k: _text(k, v) for k, v in attributes.items()} | (attr or {})
     return made(operator, [symbol.only_entry() for symbol in ordered], texts, name)
+
+
+# Operations that MXNet has under these names alone.
+_NAMED = {"copy": "_np_copy", "where": "_npi_where"}
+# Of those that captured programs write in a way of their own, what is an operator as it stands.
+_AS_IT_STANDS = {
+    *_NAMED, *WITH_NUMBER, "activation", "all", "any", "cast", "clip", "concatenate",
+    "convolution", "cumsum", "deconvolution", "embedding", "expand_dims", "flip",
+    "fully_connected", "max", "mean", "min", "pad", "prod", "reshape", "sort", "sum",
+    "transpose",
+}  # fmt: skip
+
+
+def called(record: Record, arguments: Mapping[str, Any], further: Mapping[str, Any]) -> Symbol:
+    """The operator that an operation of `np` or `npx` is, on symbols: all its arrays are symbols,
+    and numbers beside them attributes."""
+    operator = record.names.get("mxnet") or _NAMED.get(record.name)
+    told = [name for name, given in further.items() if given is not None]
+    if record.name in WRITERS.keys() - _AS_IT_STANDS:
+        operator = None
+    if operator is None or told:
+        raise UnsupportedError(
+            f"{record.name}: a symbol is among the arguments, and symbols have no operator that "
+            f"{'takes ' + told[0] if told else 'does the same'}. See the functions of sym, or "
+            "write a HybridBlock on arrays and export it."
+        )
+    if record.name in WITH_NUMBER:
+        return _combined(record.name, *arguments.values())
+    uses = {p.name: use for p, use in zip(record.parameters, record.uses, strict=True)}
+    names, symbols, attributes = renamed(record), list[Symbol](), dict[str, Any]()
+    given: dict[str, Symbol] = {}
+    for parameter, value in arguments.items():
+        items = _listed(value) if uses[parameter] == SEQUENCE else (value,)
+        if any(isinstance(item, ndarray.NDArray) for item in items):
+            raise ArgumentError(
+                f"{record.name}: {parameter} is an array, and others are symbols; give a symbol "
+                "for it, such as sym.var(...), and the array when it is run. A block takes arrays; "
+                "hybridize it, call it and export it to have its symbol."
+            )
+        if uses[parameter] == SEQUENCE:
+            symbols += items
+            attributes["num_args"] = len(items)
+        elif isinstance(value, Symbol):
+            given[parameter] = value
+        elif (
+            value is not None
+            and uses[parameter] != KEY
+            and names.get(parameter, parameter) not in (None, *IDLE)
+        ):
+            attributes[names.get(parameter, parameter)] = value
+    name = _fresh(operator)
+    symbols += _completed(operator, name, list(uses), given, attributes)
+    texts = {k: _text(k, v) for k, v in attributes.items()}
+    return made(operator, [symbol.only_entry() for symbol in symbols], texts, name)
 
 
 def _text(name: str, value: Any) -> str:

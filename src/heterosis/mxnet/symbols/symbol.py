@@ -13,6 +13,7 @@ from heterosis.mxnet.operators.lookup import states
 from heterosis.mxnet.operators.table import row_of
 from heterosis.mxnet.symbols import files, inference
 from heterosis.mxnet.symbols.executor import Executor
+from heterosis.ops.record import Composed, Record
 from heterosis.runtime.errors import ArgumentError, MissingAttributeError
 from heterosis.runtime.placing import placed
 
@@ -27,7 +28,7 @@ Shapes = tuple[list[Any] | None, list[Any] | None, list[Any] | None]
 _OF_ARRAYS = ("shape", "dtype", "ndim", "size", "item")
 
 
-class Symbol(SymbolMethods):
+class Symbol(Composed, SymbolMethods):
     """One or more results of a graph of operators."""
 
     __module__ = "heterosis.symbol.symbol"  # where users find it, as MXNet's do
@@ -56,6 +57,13 @@ class Symbol(SymbolMethods):
                 "hybridize it, call it and export it to have its symbol."
             )
         raise MissingAttributeError(f"a Symbol has no attribute {name!r}")
+
+    def _composed(
+        self, record: Record, arguments: Mapping[str, Any], further: Mapping[str, Any]
+    ) -> Symbol:
+        from heterosis.mxnet.symbols.composition import called
+
+        return called(record, arguments, further)
 
     def list_inputs(self) -> list[str]:
         """The names of all variables, in the order in which they are used."""
