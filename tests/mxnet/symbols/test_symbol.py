@@ -8,7 +8,7 @@ import numpy
 import pytest
 
 import heterosis
-from heterosis import autograd, np, npx
+from heterosis import autograd, np, npx, optimizer
 from heterosis import symbol as sym
 from heterosis.gluon import nn
 from heterosis.mxnet.attributes import decoded, encoded
@@ -430,6 +430,22 @@ def test_a_symbol_survives_its_file(tmp_path):
 )
 def test_attributes_survive_as_texts(value):
     assert decoded(encoded(value)) == value
+
+
+def test_what_is_said_of_training_has_two_names():
+    x = sym.var("x", lr_mult=2.0, attr={"wd_mult": "0.5", "mine": "1"})
+    assert (x.attr("lr_mult"), x.attr("__lr_mult__"), x.attr("__wd_mult__")) == (
+        "2.0",
+        "2.0",
+        "0.5",
+    )
+    assert (x.attr("mine"), x.attr("__mine__")) == ("1", None)
+    net = sym.load_json(sym.FullyConnected(x, num_hidden=3, attr={"lr_mult": "3"}).tojson())
+    rates = {name: facts["lr_mult"] for name, facts in net.attr_dict().items()}
+    assert list(rates.values()) == ["2.0", "3", "3", "3"]  # the data, weights and layer
+    made = optimizer.SGD(sym=net)
+    assert made.lr_mult == {name: float(rates[name]) for name in net.list_arguments()}
+    assert made.wd_mult["x"] == 0.5
 
 
 def test_a_symbol_has_no_values():

@@ -22,7 +22,7 @@ from heterosis.mxnet.operators import lookup
 from heterosis.mxnet.operators.arithmetic import BINARY, WITH_NUMBER, number_attributes
 from heterosis.mxnet.operators.table import IDLE, RECORDS, ROWS, renamed, row_of
 from heterosis.mxnet.operators.writing import WRITERS
-from heterosis.mxnet.symbols.symbol import Symbol
+from heterosis.mxnet.symbols.symbol import HIDDEN, Symbol
 from heterosis.ops.record import ARRAY, KEY, REGISTRY, SEQUENCE, Record
 from heterosis.runtime import modes
 from heterosis.runtime.errors import ArgumentError, UnsupportedError
@@ -85,7 +85,7 @@ def _composed(operator: str, arguments: tuple, keywords: dict[str, Any]) -> Symb
         ordered = inputs + [v for k, v in keywords.items() if isinstance(v, Symbol)]
         attributes.setdefault("num_args", len(ordered))
     else:
-        ordered = _completed(operator, name, names, given, attributes)
+        ordered = _completed(operator, name, names, given, attributes, attr)
     texts = {k: _text(k, v) for k, v in attributes.items()} | (attr or {})
     return made(operator, [symbol.only_entry() for symbol in ordered], texts, name)
 
@@ -151,14 +151,16 @@ def _text(name: str, value: Any) -> str:
 
 def _completed(
     operator: str, name: str, names: Sequence[str], given: dict[str, Symbol],
-    attributes: dict[str, Any],
+    attributes: dict[str, Any], attr: dict[str, str] | None = None,
 ) -> list[Symbol]:  # fmt: skip
-    """The inputs in order, with variables for those of a layer that are not given."""
+    """The inputs in order, with variables for those of a layer that are not given. What is said of
+    the layer's training, such as `lr_mult`, counts for these."""
     row = row_of(operator)
+    of_training = {k: v for k, v in (attr or {}).items() if k.strip("_") in HIDDEN}
     for parameter in _inputs(operator) if row.is_layer else ():
         wanted = row.wanted.get(parameter)
         if parameter not in given and (wanted is None or wanted(attributes)):
-            given[parameter] = Symbol([variable(f"{name}_{parameter}")])
+            given[parameter] = Symbol([variable(f"{name}_{parameter}", dict(of_training))])
     return [given[parameter] for parameter in names if parameter in given]
 
 

@@ -28,6 +28,19 @@ Shapes = tuple[list[Any] | None, list[Any] | None, list[Any] | None]
 _OF_ARRAYS = ("shape", "dtype", "ndim", "size", "item")
 
 
+# Attributes that files have between underscores.
+HIDDEN = ("ctx_group", "force_mirroring", "lr_mult", "mirror_stage", "wd_mult")
+
+
+def _with_both_names(attributes: Mapping[str, str]) -> dict[str, str]:
+    shown = dict(attributes)
+    for name in HIDDEN:
+        for given, other in ((name, f"__{name}__"), (f"__{name}__", name)):
+            if given in attributes:
+                shown.setdefault(other, attributes[given])
+    return shown
+
+
 class Symbol(Composed, SymbolMethods):
     """One or more results of a graph of operators."""
 
@@ -123,13 +136,13 @@ class Symbol(Composed, SymbolMethods):
         return self.list_attr().get(key)
 
     def list_attr(self) -> dict[str, str]:
-        """The attributes of the operator or variable."""
-        return dict(self._only_node("list_attr").attributes)
+        """The attributes of the operator or variable; some have two names, one in files."""
+        return _with_both_names(self._only_node("list_attr").attributes)
 
     def attr_dict(self) -> dict[str, dict[str, str]]:
         """The attributes of all nodes that have any, by name."""
         nodes = reached(self.entries)
-        return {node.name: dict(node.attributes) for node in nodes if node.attributes}
+        return {n.name: _with_both_names(n.attributes) for n in nodes if n.attributes}
 
     def _only_node(self, what: str) -> Node:
         nodes = {entry.node for entry in self.entries}
