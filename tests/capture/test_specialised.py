@@ -167,6 +167,18 @@ def changed_in_place() -> None:
     _changed(lambda x: x if variable.grad is None else x * 2, variable.attach_grad, 2)
 
 
+@pytest.mark.parametrize(
+    "made", ["class Made: scale = 2.0", "Made = type('M', (), {'scale': 2.0})"]
+)
+def test_a_class_without_a_module_is_no_class_of_pythons(made):
+    """What `exec` runs without a module's name says that it is of `builtins`, or of nothing."""
+    space: dict[str, Any] = {}
+    exec(f"{made}\nowner = Made()", space)  # noqa: S102
+    owner, kind = space["owner"], space["Made"]
+    _changed(lambda x: x * owner.scale, lambda: setattr(kind, "scale", 3.0), 2)
+    _changed(lambda x: x * kind().scale, lambda: setattr(kind, "scale", 4.0), 2)
+
+
 def changed_elements() -> None:
     """The elements of a NumPy array."""
     elements = numpy.ones(4, "float32")

@@ -122,7 +122,7 @@ def _of_system(name: str, module: str, owner: Any) -> tuple[str, str] | None:
         return f"{name} logs", " npx.print shows arrays at every call."
     if name == "warn" and module in ("warnings", "_warnings"):
         return f"{name} warns", _BEHIND
-    if name in _PASSED and type(owner).__module__ in _QUEUES:
+    if name in _PASSED and getattr(type(owner), "__module__", None) in _QUEUES:
         return f"{name} hands something over", _BEHIND
     of_path = isinstance(owner, pathlib.Path) and not hasattr(pathlib.PurePath, name)
     of_path |= name in _PATHS and module in ("posixpath", "ntpath", "genericpath", "nt")
@@ -142,7 +142,11 @@ def may_ask(value: Any, attributes: set[str]) -> bool:
     if issubclass(kind, types.ModuleType):
         found = value.__name__
         return found in _MODULES or (found == "numpy" and not _OF_NUMPY.isdisjoint(attributes))
-    if value is os.environ or issubclass(kind, _ASKED) or kind.__module__ in _QUEUES:
+    if (
+        value is os.environ
+        or issubclass(kind, _ASKED)
+        or getattr(kind, "__module__", None) in _QUEUES
+    ):
         return True
     return asked(value, lambda owner: True) is not None
 

@@ -42,6 +42,7 @@ _KEEPS_RESULTS = type(functools.lru_cache(lambda: None))
 _GETTERS = (operator.attrgetter, operator.methodcaller)
 _CONTAINERS = (dict, *_LISTS)
 _PLAIN = frozenset({("types", "SimpleNamespace"), ("argparse", "Namespace")})
+_IMMUTABLE = 1 << 8  # Py_TPFLAGS_IMMUTABLETYPE: a class whose attributes cannot be set
 # What a function says of itself.
 _TOLD = frozenset({"__name__", "__qualname__", "__doc__", "__module__", "__annotations__"})
 # Layers of ours are like users' code: what they are made of can be changed from outside.
@@ -309,7 +310,7 @@ class Reach:
 
     def _visit_class(self, path: str, kind: type) -> None:
         """A class that is named itself, so that instances may be made."""
-        if self.users.is_module(kind.__module__):
+        if self.users.is_class(kind):
             self._add_namespace(path, kind)
             self._add_methods(path, kind, frozenset())
             self._visit_class(path, type(kind))
@@ -318,9 +319,9 @@ class Reach:
         """Special methods, which no code has to name, and those that `super()` finds: names that a
         class has are watched in its bases, too."""
         for scope in kind.__mro__:
-            if not self.users.is_module(scope.__module__):
+            if not self.users.is_class(scope):
                 continue
-            self._add_namespace(path, scope, is_ours=scope.__module__.startswith("heterosis."))
+            self._add_namespace(path, scope, is_ours=_module(scope).startswith("heterosis."))
             for name, value in vars(scope).items():
                 is_called = name in self.attributes or (_is_special(name) and name not in without)
                 if is_called and isinstance(value, FunctionType | staticmethod | classmethod):
@@ -331,10 +332,11 @@ class Reach:
         self._visit_items(path, value)
         own = getattr(value, "__dict__", None)
         read = getattr(kind, "_read_by_capture", None)
-        if kind.__module__.startswith("heterosis.") and read is None:
+        module = _module(kind)
+        if module.startswith("heterosis.") and read is None:
             return  # it says itself what programs depend on
-        is_users = self.users.is_module(kind.__module__) or _is_plain(kind)
-        is_ours = not is_users or kind.__module__.startswith("heterosis.")
+        is_users = self.users.is_class(kind) or _is_plain(kind)
+        is_ours = not is_users or module.startswith("heterosis.")
         if read is not None:
             self._ours |= read
             self._add_attributes(read, frozenset())
@@ -347,9 +349,7 @@ class Reach:
             slots = {name for scope in kind.__mro__ for name in _slots(scope)}
             if slots:
                 self._slotted.append((path, value, slots))
-        elif isinstance(own, dict) and (
-            kind.__module__ in _IN_PYTHON or _computes_attributes(kind)
-        ):
+        elif isinstance(own, dict) and (module in _IN_PYTHON or _computes_attributes(kind)):
             self._add(path, own)  # as a whole: who knows what it looks up there
 
     def _visit_items(self, path: str, value: Any, *, is_ours: bool = False) -> None:
@@ -387,6 +387,13 @@ class Users:
             room == "installed" and module.partition(".")[0] in self._packages
         )
 
+    def is_class(self, kind: type) -> bool:
+        """Whether a class is the user's: one that `exec` makes without a module's name seems to be
+        Python's own, whose attributes nobody can change."""
+        if _module(kind) == "builtins" and not kind.__flags__ & _IMMUTABLE:
+            return True
+        return self.is_module(_module(kind))
+
     def is_function(self, function: FunctionType) -> bool:
         """Whether a function is the user's, and of no layer of ours."""
         ours = function.__code__.co_filename.startswith(PACKAGE)
@@ -417,7 +424,7 @@ def _name_of(value: Any, path: str) -> str:
 
 def _is_plain(kind: type) -> bool:
     """Whether a class of Python's has nothing but the attributes that users give an instance."""
-    return (kind.__module__, kind.__name__) in _PLAIN
+    return (_module(kind), kind.__name__) in _PLAIN
 
 
 def _is_special(name: str) -> bool:
