@@ -12,7 +12,8 @@ import numpy
 from tests.programs import gradients
 from tests.programs.comparison import differences
 from tests.programs.generate import other_inputs
-from tests.programs.meaning import Expected, is_sound
+from tests.programs.meaning import Call, Expected, is_sound
+from tests.programs.needed import without_idle_refusals
 from tests.programs.process import Worker
 from tests.programs.program import Program
 from tests.programs.report import reproduction
@@ -58,6 +59,7 @@ REFUSED = (
     "turns write to an array that the condition of the loop reads by another name",
     "an array may be a variable, since a branch or a loop",
     "while_loop_back has no gradient",
+    "is not set in one branch of the choice",  # behind a `break` or `continue` of another one
     "before a turn and",  # of another shape behind it, in a branch that Python does not enter
 )
 NOT_REACHED = "was not computed from variables while operations were recorded"
@@ -76,6 +78,7 @@ class Failure:
     way: str
     target: str
     told: str
+    flags: str = ""  # of the command that finds it again
 
     @property
     def category(self) -> str:
@@ -105,7 +108,7 @@ class Failure:
 
     def report(self) -> str:
         """A runnable function, and what is wrong with it."""
-        return reproduction(self.program, self.way, self.target, self.told)
+        return reproduction(self.program, self.way, self.target, self.told, self.flags)
 
 
 def check(program: Program, workers: Sequence[Worker], ways: Sequence[str] = WAYS) -> list[Failure]:
@@ -113,6 +116,9 @@ def check(program: Program, workers: Sequence[Worker], ways: Sequence[str] = WAY
     calls = [program.arguments, other_inputs(program, numpy.random.default_rng(1))]
     if program.changes:
         calls.append(program.arguments)  # with the first numbers once more
+    if program.refused:
+        refused = {n: a for n, a in program.refused.items() if n in program.arguments}
+        calls += [{**program.arguments, **refused}, program.arguments]
     ways = _possible(program, ways)
     try:
         expected = Expected(program, calls)
@@ -124,9 +130,10 @@ def check(program: Program, workers: Sequence[Worker], ways: Sequence[str] = WAY
     seen = _seen(program, workers, calls, ways)
     eager = seen.get(("eager", workers[0].target))
     others = [found for found in seen.values() if not (_is_error(found) and _is_refusal(found))]
+    flags = {worker.target: worker.flags for worker in workers}
     unanimous = len({found[0] if _is_error(found) else "" for found in others}) == 1
     return [
-        Failure(program, way, target, told)
+        Failure(program, way, target, told, flags[target])
         for (way, target), found in seen.items()
         if (told := _told(found, eager, expected, unanimous=unanimous))
     ]
@@ -150,13 +157,16 @@ def _possible(program: Program, ways: Sequence[str]) -> list[str]:
     """The ways that a program can be run in. A saved one holds copies of what it has outside: no
     write or change there is seen. Threads would write to the same arrays there."""
     writes = any(step.is_write for step in program.within()) and program.outside
-    saved = program.mode == "plain" and not writes and not program.changes
+    saved = program.mode == "plain" and not writes and not program.changes and not program.prints
     # A library takes time to write: those that draw numbers have one, and some of the others.
     exported = saved and not any(step.is_write for step in program.within())
     exported &= len(program.steps) % 8 == 0 or not all(step.known for step in program.within())
     # Where random numbers differ by rounding, what cancels among them differs by more.
     known = all(step.known for step in program.within())
-    shared = writes or program.mode == "inside"
+    shared = writes or program.mode == "inside" or program.prints
+    exported &= not program.refused
+    # Without Python, a call that is refused writes nothing, rather than what comes before.
+    saved &= not (program.refused and any(step.is_write for step in program.within()))
     left_out = {
         "loaded": not saved,
         "exported": not exported,
@@ -187,12 +197,26 @@ def _told(found: Any, eager: Any, expected: Expected, *, unanimous: bool) -> str
             return ""
         against = eager
     told = list(differences(found, expected, against))
+    if told and expected.program.refused:
+        told = list(_unlike_idle(found, expected, told))
     if not told and expected.program.mode != "plain":
         if against is expected.base and not expected.program.twice:
             told = list(gradients.wrong(expected.program, expected.calls, found))
         if not told and isinstance(eager, list):
             told = list(gradients.unlike(expected.program, expected.calls, found, eager))
     return "" if told and any(part in told[0] for part in KNOWN) else "; ".join(told)
+
+
+def _unlike_idle(found: list[Call], expected: Expected, told: list[str]) -> list[str]:
+    """What differs if an index that nothing follows from refuses nothing, as in a compiled program:
+    what it reads is not computed."""
+    if not all(step.known for step in expected.program.within()):
+        return []  # what it would be without them, nobody knows
+    program = without_idle_refusals(expected.program)
+    if program == expected.program:
+        return told
+    others = Expected(program, expected.calls)
+    return list(differences(found, others, others.base))
 
 
 def _is_refusal(error: tuple[str, str, str]) -> bool:

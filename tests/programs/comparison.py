@@ -29,12 +29,27 @@ def _differences(
     known: bool,
 ) -> Iterator[str]:
     for turn, call in enumerate(found):
+        runs = [run[turn] for run in noisy]
+        if any(run.error != base[turn].error for run in runs):
+            return  # rounding decides whether there is a result, and what comes after
+        if call.error != against[turn].error:
+            yield f"call {turn}: {_ending(call)} instead of {_ending(against[turn])}"
+            return
+        if call.error != base[turn].error:
+            return
+        printed = against[turn].printed
+        if call.printed != printed and all(run.printed == base[turn].printed for run in runs):
+            yield f"call {turn}: prints {call.printed} instead of {printed}"
         for i, (name, array) in enumerate(call.arrays()):
             wanted, exact = against[turn].arrays()[i][1], base[turn].arrays()[i][1]
-            spread = [run[turn].arrays()[i][1] for run in noisy]
+            spread = [run.arrays()[i][1] for run in runs]
             told = _difference(array, wanted, exact, spread, known=known)
             if told:
                 yield f"call {turn}, {name}: {told}"
+
+
+def _ending(call: Call) -> str:
+    return call.error or "results"
 
 
 def _difference(

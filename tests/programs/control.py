@@ -13,7 +13,7 @@ from tests.programs.draft import Draft
 from tests.programs.kinds import KINDS, kind
 from tests.programs.meaning import UNITS
 from tests.programs.program import ACCUMULATES, ROUNDS, Step
-from tests.programs.statements import Block, Choice, Control, Leave, Loop
+from tests.programs.statements import Block, Called, Choice, Control, Leave, Loop, Tried
 
 DEEPEST = 2  # blocks within one another
 LARGEST = 3000  # elements that a loop carries
@@ -21,7 +21,9 @@ LARGEST = 3000  # elements that a loop carries
 _INSIDE = {"unary": 3, "binary": 3, "view": 2, "write": 4, "mask": 1, "into": 2, "gather": 1,
            "typed": 0.5, "out": 1, "drawn": 0.1,
            "cast": 1, "reduction": 2, "product": 1, "creation": 1, "outside": 1,
-           "operation": 1, "random": 0.1, "choice": 1, "loop": 1}  # fmt: skip
+           "operation": 1, "random": 0.1, "choice": 1, "loop": 1, "tried": 0.4, "called": 0.4,
+           "printed": 0.2, "refused": 0.3, "changing": 0.3, "swapped": 0.2}  # fmt: skip
+_NESTING = ("choice", "loop", "tried", "called")
 _TESTS = (
     "np.sum({0}) > 0.25", "np.mean({0}) < 0.1", "np.max({0}) > 1", "np.min({0}) < -0.5",
     "np.any({0} > 1.25)", "np.all({0} < 1)", "{0}.reshape(-1)[0] > 0", "np.abs({0}).max() < 1.5",
@@ -53,7 +55,7 @@ def _test(
 
 def _fill(draft: Draft, many: int) -> None:
     """Steps of a block, so many if they can be."""
-    names = [n for n in _INSIDE if draft.depth < DEEPEST or n not in ("choice", "loop")]
+    names = [n for n in _INSIDE if draft.depth < DEEPEST or n not in _NESTING]
     weights = numpy.array([_INSIDE[n] for n in names])
     wanted = len(draft.steps) + many
     for _ in range(3 * many):
@@ -95,6 +97,9 @@ def choice(draft: Draft) -> None:
     outside, is_function = set(draft.values), form != "if"
     with draft.block(is_function=is_function) as steps:
         _fill(draft, draft.whole(0, 4))
+        if draft.can_leave and draft.chance(0.3):
+            _leave(draft)
+            _fill(draft, draft.whole(0, 1))
         names = _taken(draft, outside, 2)
         types = [(draft.dtype_of(n), draft.shape_of(n)) for n in names]
         then = Block(tuple(steps), tuple(names))
@@ -124,6 +129,59 @@ def loop(draft: Draft) -> None:
     if draft.depth < DEEPEST:
         with suppress(_Impossible):
             draft.control(_loop(draft, form))
+
+
+# What raises, in Python, and which error: also of an array whose extents are known.
+_RAISING = (
+    ("{0}[{0}.shape[0]]", "IndexError"), ("{0}[-{0}.shape[0] - 1]", "IndexError"),
+    ("{0} * [1.0][{0}.ndim + 1]", "LookupError"), ("{0} * {}['factor']", "KeyError"),
+    ("{0} * (1 // 0)", "ZeroDivisionError"), ("{0}.reshape(7, 11, 13)", "ValueError"),
+    ("{0} + np.zeros({0}.shape[0] + 2)", "Exception"),
+)  # fmt: skip
+
+
+@kind(0.5)
+def tried(draft: Draft) -> None:
+    """A block whose error, if it has one, is caught: what was written before stays."""
+    name = draft.pick(lambda a: a.ndim == 1 and a.size > 1 and is_float(a.dtype.name))
+    if draft.depth >= DEEPEST or name is None:
+        return
+    text, error = draft.among(_RAISING)
+    outside = set(draft.values)
+    with draft.block(is_function=False) as steps:
+        draft.is_tried = True
+        _fill(draft, draft.whole(0, 3))
+        names = _taken(draft, outside, 2)
+        types = [(draft.dtype_of(n), draft.shape_of(n)) for n in names]
+        if draft.chance(0.6):
+            raising = text.replace("{}", "{{}}")
+            draft.add(Step("raising", raising, (name,), draft.fresh(), draft.dtype_of(name)))
+        body = Block(tuple(steps), tuple(names))
+    with draft.block(is_function=False) as steps:
+        draft.is_tried = True
+        _fill(draft, draft.whole(0, 2))
+        other = [_like(draft, *type_) for type_ in types]
+        otherwise = Block(tuple(steps), tuple(map(str, other)))
+    if None not in other:
+        names = tuple(draft.fresh() for _ in types)
+        draft.control(Tried("tried", error, blocks=(body, otherwise), names=names))
+
+
+@kind(0.6)
+def called(draft: Draft) -> None:
+    """A function that the program makes and calls, hybridized by itself or not."""
+    if draft.depth >= DEEPEST:
+        return
+    outside = set(draft.values)
+    with draft.block(is_function=True) as steps:
+        _fill(draft, draft.whole(1, 4))
+        returned = _taken(draft, outside, 2)
+        body = Block(tuple(steps), tuple(returned))
+    passed = tuple(n for n in draft.arrays() if n in outside and draft.chance(0.5))
+    form = draft.among(("function", "hybridized"))
+    names = tuple(draft.fresh() for _ in returned)
+    if steps:
+        draft.control(Called("called", form, blocks=(body,), names=names, passed=passed))
 
 
 class _Impossible(Exception):
@@ -157,6 +215,7 @@ def _loop(draft: Draft, form: str) -> Control:
     statement = form in ("while", "for", "backwards")
     with draft.block(is_function=not statement) as steps:
         draft.values.update(given)
+        draft.can_leave = statement
         outputs_too = not statement and draft.chance(0.7)
         test = _turns(draft, form, counter, most, outputs_too, asked) if counts else None
         behind = counter if statement else f"{counter}_next"

@@ -10,9 +10,10 @@ from typing import Any
 import numpy
 
 from heterosis.ir.types import UNSIGNED, is_float, numpy_dtype
-from tests.programs.meaning import perform
+from tests.programs.meaning import Left, perform
+from tests.programs.places import fitting
 from tests.programs.program import Array, Program, Step
-from tests.programs.statements import Control
+from tests.programs.statements import Control, Leave
 
 LARGEST = 150_000  # elements of any value
 
@@ -37,7 +38,10 @@ class Draft:
         self.changes: dict[str, float] = {}
         self.steps: list[Step] = []  # of the block that is being made
         self.made = 0  # steps that there are, in all blocks
+        self.refused: dict[str, Array] = {}
         self.depth = 0  # of blocks
+        self.is_tried = False  # whether errors of what is made are caught
+        self.can_leave = False  # whether it stands in a statement that repeats it
         # Whether a name cannot be assigned to where the draft stands.
         self.is_kept: Callable[[str], bool] = lambda name: False
         self.values: dict[str, Any] = {}
@@ -139,18 +143,9 @@ class Draft:
         self.numbers[name] = self.values[name] = value
         return name
 
-    def changing(self, value: float, later: float) -> str:
-        """One more number that the function reads outside, and that changes between calls."""
-        i = len(self.numbers)
-        places = (
-            "k{}",
-            "held.k{}",
-            "held.inner.k{}",
-            "options['k{}']",
-            "listed[{}]",
-            "float(table[{}])",
-        )
-        name = self.among(places).format(i)
+    def changing(self, value: Any, later: Any) -> str:
+        """One more value that the function reads outside, and that changes between calls."""
+        name = self.among(fitting((value, later))).read.replace("@", str(len(self.numbers)))
         self.numbers[name] = self.values[name] = value
         self.changes[name] = later
         return name
@@ -192,11 +187,13 @@ class Draft:
     def block(self, *, is_function: bool) -> Iterator[list[Step]]:
         """Within, steps go into a list; behind it, all arrays are what they were before."""
         steps, values, is_kept = self.steps, self.values, self.is_kept
+        before = self.is_tried, self.can_leave
         restore = self._restorer()
         self.steps, self.values = [], dict(values)
         self.depth += 1
         if is_function:
             self.is_kept = lambda name: name in values or name[0] != "v"
+            self.can_leave = False
         else:
             self.is_kept = lambda name: name in self.outside or is_kept(name)
         try:
@@ -204,6 +201,7 @@ class Draft:
         finally:
             restore()
             self.depth -= 1
+            self.is_tried, self.can_leave = before
             self.steps, self.values, self.is_kept = steps, values, is_kept
             for arrays in (self.arguments, self.outside):
                 for name in arrays.keys() - values.keys():
@@ -216,7 +214,11 @@ class Draft:
         restore, values = self._restorer(), dict(self.values)
         try:
             with numpy.errstate(all="ignore"):
-                perform(step, values, None)
+                try:
+                    perform(step, values, None)
+                except Left:  # the turn of a loop that it stands in
+                    restore()
+                    perform(step.each(_staying), values, None)
         except Exception:  # noqa: BLE001 - NumPy refuses: the step cannot be
             restore()
             return
@@ -274,7 +276,15 @@ class Draft:
             self.outside,
             self.numbers,
             self.changes,
-            self.mode,
-            recorded_from,
-            origin,
+            refused=self.refused,
+            mode=self.mode,
+            recorded_from=recorded_from,
+            origin=origin,
         )
+
+
+def _staying(step: Step) -> Step:
+    """The step without leaving the turn of a loop."""
+    if not isinstance(step, Leave):
+        return step
+    return replace(step, test=Step("test", "False", (), None, "bool"))

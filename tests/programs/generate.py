@@ -8,7 +8,7 @@ from typing import Any
 import numpy
 
 from heterosis.ir.types import INTEGERS
-from tests.programs import control, layers, operations  # noqa: F401 - register their kinds
+from tests.programs import control, layers, operations, refusals  # noqa: F401 - register kinds
 from tests.programs.draft import Draft
 from tests.programs.kinds import KINDS, updates
 from tests.programs.program import Array, Program
@@ -57,9 +57,8 @@ def program(seed: int, number: int, kinds: Collection[str] = ()) -> Program:
     if mode == "inside":
         for _ in range(draft.whole(1, 2)):
             draft.constant(draft.among(_SHAPES), draft.dtype())
-    if mode == "plain" and draft.chance(0.1):
-        shared = ("x0", "x0[::-1]", "x0.T", "x0[1:]") if draft.shape_of("x0") else ("x0", "x0[...]")
-        draft.part_argument(draft.among(shared))
+    if mode == "plain" and draft.chance(0.2):
+        _share(draft)
     names = [n for n in KINDS if not kinds or n in kinds]
     weights = numpy.array([KINDS[n][0] for n in names])
     wanted = draft.whole(2, 12)
@@ -74,8 +73,22 @@ def program(seed: int, number: int, kinds: Collection[str] = ()) -> Program:
     recorded_from = draft.whole(0, len(draft.steps)) // 2 if mode == "inside" else 0
     if any(step.is_control for step in draft.steps[:recorded_from]):
         recorded_from = 0  # what a choice hands on before is a variable or not
-    made = draft.program(returned, recorded_from, f"--seed {seed} --only {number}")
+    origin = f"--seed {seed} --only {number}" + (f" --kinds {','.join(kinds)}" if kinds else "")
+    made = draft.program(returned, recorded_from, origin)
     return made.change(twice=mode == "gradient" and draft.chance(_TWICE))
+
+
+_PARTS = ("{}", "{}[::-1]", "{}.T", "{}[1:]", "{}[:-1]", "{}.reshape(-1)", "{}[..., ::2]")
+
+
+def _share(draft: Draft) -> None:
+    """Arguments that share memory: with one another, or with an array from outside."""
+    of = draft.among(list(draft.arguments))
+    if draft.chance(0.4):
+        of = draft.constant(draft.among(_SHAPES), draft.dtype())
+    for _ in range(1 + draft.chance(0.3)):
+        parts = _PARTS if draft.shape_of(of) else ("{}", "{}[...]")
+        draft.part_argument(draft.among(parts).format(of))
 
 
 def _heads(draft: Draft) -> list[str]:

@@ -503,6 +503,9 @@ _READING = (
     ("np.stack([{0}] * {1}).sum(axis=0)", (1, 3)), ("{0}[..., {1}:]", (0, 1)),
     ("np.concatenate([{0}, {0}], axis={1})", (0, 1)),
     ("np.where({0} > {1}, {0}, {1})", (0.25, -0.25)),
+    ("{0} * 2 if {1} == 'twice' else {0} + 1", ("twice", "more")),
+    ("{0} - 1 if {1} is None else {0} * 3", (None, 2.5)), ("np.sum({0}, axis={1})", (None, 0)),
+    ("{0}[{1}]", (slice(1), slice(None, None, -1))),
 )  # fmt: skip
 
 
@@ -514,10 +517,11 @@ def changing(draft: Draft) -> None:
         text, values = draft.among(_READING)
         first, later = values if draft.chance(0.5) else reversed(values)
         number = draft.changing(first, later)
-        if text.startswith("{0}[") and not number.startswith("float"):
+        if text.startswith("{0}["):
             draft.view(text, name, number)
-        elif isinstance(first, float) or not number.startswith("float"):
-            draft.step("changing", text, name, number, rounding=ROUNDS)
+        else:
+            rounding = ACCUMULATES if "sum(" in text else ROUNDS
+            draft.step("changing", text, name, number, rounding=rounding)
 
 
 @kind(1)

@@ -18,7 +18,7 @@ import numpy
 from heterosis.ir.types import DEFAULT_FLOAT, is_float, numpy_dtype, promote
 from heterosis.ops import REGISTRY
 from tests.programs.program import ACCUMULATES, EXACT, Array, Program, Step, leaves
-from tests.programs.statements import Block, Choice, Control, Leave, Loop
+from tests.programs.statements import Block, Called, Choice, Control, Leave, Loop, Tried
 
 ENDLESS = 100  # turns that no loop takes
 UNITS = {"float16": 2.0**-11, "bfloat16": 2.0**-8, "float32": 2.0**-23, "float64": 2.0**-52}
@@ -33,6 +33,8 @@ class Call:
     outside: list[numpy.ndarray]
     gradients: list[numpy.ndarray] = field(default_factory=list)
     aliases: list[numpy.ndarray] = field(default_factory=list)  # what changes with each result
+    error: str = ""  # of an index that is refused; there are no results then
+    printed: list[str] = field(default_factory=list)  # the beginnings of the lines
 
     def arrays(self) -> list[tuple[str, numpy.ndarray]]:
         """All of them with their names for messages."""
@@ -55,23 +57,35 @@ def evaluate(
 ) -> Call:
     """One call with NumPy. `outside` is changed where the program writes to it; `moved` is added to
     a variable before it is recorded."""
-    arguments = made(given, numpy)
+    arguments = made(given, numpy, outside)
     values = arguments | dict(outside) | dict(program.numbers)
+    error = ""
+    _PRINTED.clear()
     with numpy.errstate(all="ignore"):
-        for i, step in enumerate(program.steps):
-            if i == program.recorded_from and moved is not None:
-                values[moved[0]] = numpy.asarray(values[moved[0]] + moved[1])
-            perform(step, values, noise)
+        try:
+            for i, step in enumerate(program.steps):
+                if i == program.recorded_from and moved is not None:
+                    values[moved[0]] = numpy.asarray(values[moved[0]] + moved[1])
+                perform(step, values, noise)
+        except IndexError:
+            if not _is_refused(program, given):
+                raise
+            error = "IndexError"
     if moved is not None and program.recorded_from >= len(program.steps):
         values[moved[0]] = values[moved[0]] + moved[1]
-    returned = [values[name] for name in leaves(program.returned)]
+    returned = [] if error else [values[name] for name in leaves(program.returned)]
     arrays = (returned, list(arguments.values()), list(outside.values()))
-    call = Call(*([numpy.array(a) for a in of] for of in arrays))
+    call = Call(*([numpy.array(a) for a in of] for of in arrays), error=error, printed=[*_PRINTED])
     if last and program.mode == "plain" and not program.has_control:
         call.aliases = [
             numpy.array(changed) for changed in aliases(returned, [a for of in arrays for a in of])
         ]
     return call
+
+
+def _is_refused(program: Program, given: Mapping[str, Array]) -> bool:
+    """Whether a call has an index that may be out of bounds."""
+    return any(given.get(name) is array for name, array in program.refused.items())
 
 
 def aliases(results: Sequence[Any], arrays: Sequence[Any]) -> Iterator[list[bool]]:
@@ -100,7 +114,7 @@ def _elements(array: Any) -> numpy.ndarray:
 
 def evaluate_all(program: Program) -> dict[str, Any]:
     """Every value of a program, as it was when it was made."""
-    values = made(program.arguments, numpy) | made(program.outside, numpy) | dict(program.numbers)
+    values = values_given(program)
     found = {}
     with numpy.errstate(all="ignore"):
         for step in program.steps:
@@ -120,8 +134,7 @@ def is_sound(program: Program) -> bool:
             free = isinstance(step, Choice | Leave)
             return replace(step, test=_constant(truth=truth)) if free else step
 
-        values = made(program.arguments, numpy) | made(program.outside, numpy)
-        values |= dict(program.numbers)
+        values = values_given(program)
         with numpy.errstate(all="ignore"):
             for step in program.steps:
                 perform(step.each(decided), values, None)
@@ -137,12 +150,21 @@ def _constant(*, truth: bool) -> Step:
     return Step("test", str(truth), (), None, "bool")
 
 
-def made(arrays: Mapping[str, Array], module: Any) -> dict[str, Any]:
-    """The arrays of a description, fresh; `module` is NumPy or ours."""
+def values_given(program: Program) -> dict[str, Any]:
+    """What a program begins with."""
+    outside = made(program.outside, numpy)
+    return made(program.arguments, numpy, outside) | outside | dict(program.numbers)
+
+
+def made(
+    arrays: Mapping[str, Array], module: Any, around: Mapping[str, Any] | None = None
+) -> dict[str, Any]:
+    """The arrays of a description, fresh; `module` is NumPy or ours. Some may be parts of arrays
+    that are `around`."""
     found: dict[str, Any] = {}
     for name, array in arrays.items():
         if array.part is not None:
-            found[name] = eval(array.part, {"np": module}, found)
+            found[name] = eval(array.part, {"np": module, **(around or {})}, found)
         elif module is numpy:
             found[name] = array.elements.copy()
         else:
@@ -169,7 +191,7 @@ def perform(step: Step, values: dict[str, Any], noise: numpy.random.Generator | 
         values[step.result] = _computed(step, operands, noise)
 
 
-class _Left(Exception):
+class Left(Exception):
     """A turn of a loop has been left, and with `break` the loop."""
 
 
@@ -183,8 +205,12 @@ def _decide(step: Control, values: dict[str, Any], noise: Noise) -> None:
     elif isinstance(step, Choice):
         block = step.blocks[0 if _holds(step.test, values, noise) else 1]
         values.update(zip(step.names, _run(block, values, noise), strict=True))
+    elif isinstance(step, Tried):
+        values.update(zip(step.names, _tried(step, values, noise), strict=True))
+    elif isinstance(step, Called):
+        values.update(zip(step.names, _run(step.blocks[0], values, noise), strict=True))
     elif _holds(step.test, values, noise):
-        raise _Left(step.text)
+        raise Left(step.text)
 
 
 def _holds(test: Step | None, values: dict[str, Any], noise: Noise) -> bool:
@@ -196,6 +222,13 @@ def _run(block: Block, values: dict[str, Any], noise: Noise) -> list[Any]:
     for step in block.steps:
         perform(step, values, noise)
     return [values[name] for name in block.returned]
+
+
+def _tried(step: Tried, values: dict[str, Any], noise: Noise) -> list[Any]:
+    try:
+        return _run(step.blocks[0], values, noise)
+    except (IndexError, KeyError, ZeroDivisionError, ValueError):
+        return _run(step.blocks[1], values, noise)
 
 
 def _repeat(step: Loop, values: dict[str, Any], noise: Noise) -> None:
@@ -211,7 +244,7 @@ def _repeat(step: Loop, values: dict[str, Any], noise: Noise) -> None:
         values.update(zip(step.rows, (array[row, ...] for array in data), strict=True))
         try:
             found = _run(step.blocks[0], values, noise)
-        except _Left as left:
+        except Left as left:
             if str(left) == "break":
                 break
             continue
@@ -395,7 +428,10 @@ def _rounded(x: Any, dtype: str) -> Any:
     return numpy.asarray(x).astype(numpy_dtype(dtype)).astype("float64")
 
 
+_PRINTED: list[str] = []  # by the call that is evaluated
+
 NAMESPACE: dict[str, Any] = {
+    "printed": _PRINTED.append,
     "np": numpy,
     "npx": _Module("npx"),
     "numpy": numpy,

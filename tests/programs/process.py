@@ -28,6 +28,12 @@ class Worker:
         self._process: subprocess.Popen[bytes] | None = None
         self._left = 0
 
+    @property
+    def flags(self) -> str:
+        """Of a command that runs programs as this worker does."""
+        target = f" --targets {self.target}" if self.target else ""
+        return target + (" --turned" if self._folder else "")
+
     def run(self, *job: Any) -> Any:
         """What the process tells of a job; if it ends or hangs instead, how it did."""
         self.start(*job)

@@ -88,6 +88,9 @@ class Program:
     outside: Mapping[str, Array] = field(default_factory=dict)
     numbers: Mapping[str, float] = field(default_factory=dict)  # from outside, by how they are read
     changes: Mapping[str, float] = field(default_factory=dict)  # of numbers, for the second call
+    refused: Mapping[str, Array] = field(
+        default_factory=dict
+    )  # indices, for a call that refuses them
     mode: str = "plain"  # "gradient": recorded outside; "inside": records by itself
     recorded_from: int = 0  # the first step that is recorded, where the program records by itself
     twice: bool = False  # recorded outside: the gradients are differentiated again
@@ -119,6 +122,10 @@ class Program:
         return (inner for step in self.steps for inner in step.within)
 
     @property
+    def prints(self) -> bool:
+        return any(step.kind == "printed" for step in self.within())
+
+    @property
     def has_control(self) -> bool:
         """Whether there are choices or loops: what they hand on is an array of its own then."""
         return any(step.is_control for step in self.steps)
@@ -147,12 +154,6 @@ class Program:
     def used(self) -> set[str]:
         """All names that the function reads."""
         return set(leaves(self.returned)).union(*(step.operands for step in self.steps))
-
-
-def numbers_set(numbers: Mapping[str, float]) -> list[str]:
-    """Lines that give numbers outside their values. An element is read as `float(table[3])`."""
-    places = (n.removeprefix("float(").removesuffix(")") for n in numbers)
-    return [f"{p} = {n!r}" for p, n in zip(places, numbers.values(), strict=True)]
 
 
 def indented(lines: Iterable[str]) -> Iterator[str]:

@@ -2,48 +2,48 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Mapping
 
 import numpy
 
-from tests.programs.program import Array, Program, numbers_set
+from tests.programs import places
+from tests.programs.places import numbers_set
+from tests.programs.program import Array, Program
+
+_FLAGS = {"xla": " --xla", "gpu_eager": " --gpus", "gpu_hybridized": " --gpus"}
 
 
-def reproduction(program: Program, way: str, target: str, told: str) -> str:
+def command(program: Program, way: str, flags: str) -> str:
+    """What finds the program again, as it was before it was shrunk, and shrinks it again."""
+    checked = "HETEROSIS_CHECK=1 " if os.environ.get("HETEROSIS_CHECK") == "1" else ""
+    return f"{checked}python -m tests.programs {program.origin}{flags}{_FLAGS.get(way, '')}"
+
+
+def reproduction(program: Program, way: str, target: str, told: str, flags: str = "") -> str:
     """A script that shows what is wrong with a program."""
     by_reference = way == "reference"
-    flags = ", backend=reference.NAME" if by_reference else ""
+    backend = ", backend=reference.NAME" if by_reference else ""
     lines = [
         f"# {way}{f' on {target}' if target else ''}: {told[:300]}",
-        f"# python -m tests.programs {program.origin}",
+        f"# {command(program, way, flags)}",
         "import numpy, heterosis",
         "from heterosis import autograd, np, npx",
         *(["from tests.backends import reference"] if by_reference else []),
         *_arrays(program.outside),
         *(f"{name}.attach_grad()" for name in program.variables() if program.mode == "inside"),
-        *_held(program),
+        *places.made(program.numbers),
         *numbers_set(program.numbers),
         program.source(),
-        f"for function in (program, heterosis.hybridize(program{flags})):",
+        f"for function in (program, heterosis.hybridize(program{backend})):",
         *("    " + line for line in _calling(program)),
     ]
     if program.changes:
         lines.append(f"# and once more after {'; '.join(numbers_set(program.changes))}")
+    if program.refused:
+        lines.append(f"# and once more with {'; '.join(_arrays(program.refused))}")
     return "\n".join(lines)
-
-
-_HOLDERS = (
-    ("held", "from types import SimpleNamespace; held = SimpleNamespace(inner=SimpleNamespace())"),
-    ("options", "options = {}"),
-    ("listed", "listed = [0] * 100"),
-    ("table", "table = numpy.zeros(100)"),
-)
-
-
-def _held(program: Program) -> list[str]:
-    """What numbers from outside are held in."""
-    return [line for word, line in _HOLDERS if any(word in name for name in program.numbers)]
 
 
 def _calling(program: Program) -> list[str]:

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy
 
-from tests.programs.meaning import evaluate_all, made
+from tests.programs.meaning import evaluate_all, values_given
 from tests.programs.program import Array, Program, leaves
 from tests.programs.report import regulars
 from tests.programs.statements import Control
@@ -132,7 +132,7 @@ def _plain(elements: numpy.ndarray | None) -> Iterator[numpy.ndarray]:
 
 def _less(program: Program) -> Iterator[Program]:
     """Arguments that are no part of others."""
-    values = made(program.arguments, numpy)
+    values = values_given(program)
     for name, array in program.arguments.items():
         if array.part is not None:
             arguments = dict(program.arguments) | {name: Array(values[name].copy())}
@@ -147,8 +147,8 @@ def _tidy(program: Program) -> Program:
             steps.append(step)
             read |= set(step.operands)
     arguments = dict(program.arguments)
-    for array in program.arguments.values():
-        if array.part is not None:
+    for name, array in program.arguments.items():
+        if array.part is not None and name in read:
             read.add(array.part.partition("[")[0].partition(".")[0])
 
     def kept(arrays: Mapping[str, Array]) -> dict[str, Array]:
@@ -162,4 +162,5 @@ def _tidy(program: Program) -> Program:
         outside=kept(program.outside),
         numbers={n: k for n, k in program.numbers.items() if n in read},
         changes={n: k for n, k in program.changes.items() if n in read},
+        refused={n: a for n, a in program.refused.items() if n in read},
     )

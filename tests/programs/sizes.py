@@ -66,7 +66,7 @@ class Sizes(Ways):
 
     def _at(self, function: Any, found: dict[str, Any], turn: int) -> Call | str:
         try:
-            call = self._call(function, found, turn)
+            call = self._call(function, self._set(found, turn), turn)
             npx.waitall()
         except (HeterosisError, ValueError, IndexError, TypeError, ZeroDivisionError) as error:
             return type(error).__name__

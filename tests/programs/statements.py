@@ -139,6 +139,37 @@ class Leave(Control):
 
 
 @dataclass(frozen=True)
+class Tried(Control):
+    """A block, and what is done where it raises an error, whose class the text is."""
+
+    def lines(self) -> list[str]:
+        one, other = ([*b.lines(), *self._assigned(b)] or ["pass"] for b in self.blocks)
+        return ["try:", *indented(one), f"except {self.text}:", *indented(other)]
+
+    def _assigned(self, block: Block) -> list[str]:
+        return [f"{_many(self.names)} = {_many(block.returned)}"] if self.names else []
+
+
+@dataclass(frozen=True)
+class Called(Control):
+    """A function within the program: "function", or "hybridized" by itself. Some of the arrays are
+    `passed`, and the others it takes from around."""
+
+    passed: tuple[str, ...] = ()
+
+    def lines(self) -> list[str]:
+        name, given = f"part_{self._tag}", _many(n for n in self.passed if n in self.operands)
+        (body,) = self.blocks
+        function = f"heterosis.hybridize({name})" if self.text == "hybridized" else name
+        call = f"{function}({given})"
+        return [
+            f"def {name}({given}):",
+            *indented([*body.lines(), f"return {_many(body.returned)}"]),
+            f"{_many(self.names)} = {call}" if self.names else call,
+        ]
+
+
+@dataclass(frozen=True)
 class Choice(Control):
     """One of two blocks: "if", "cond", "inputs" (cond with inputs), or "expression"."""
 

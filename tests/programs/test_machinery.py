@@ -5,11 +5,12 @@ import itertools
 import numpy
 import pytest
 
-from tests.programs import generate, gradients, layers
-from tests.programs.check import check
+from tests.programs import generate, gradients, layers, places
+from tests.programs.check import Failure, check
 from tests.programs.comparison import differences
 from tests.programs.draft import Draft
 from tests.programs.meaning import Call, Expected
+from tests.programs.needed import without_idle_refusals
 from tests.programs.process import Worker
 from tests.programs.program import ACCUMULATES, ROUNDS, Array, Program, Step
 from tests.programs.shrink import shrunk
@@ -131,3 +132,76 @@ def test_programs_shrink_to_what_fails():
     small = shrunk(program, lambda p: any("tanh" in step.text for step in p.steps))
     assert [step.text for step in small.steps] == ["np.tanh({0})"]
     assert "v0 = np.tanh(x0)" in small.source()
+
+
+def test_a_shrunk_program_names_the_command_that_finds_it(monkeypatch):
+    monkeypatch.setenv("HETEROSIS_CHECK", "1")
+    program = generate.program(3, 17, ["unary"])
+    small = shrunk(program, lambda p: len(p.steps) > 0)
+    told = Failure(small, "xla", "avx2", "wrong", Worker("avx2", turned=True).flags).report()
+    command = (
+        "python -m tests.programs --seed 3 --only 17 --kinds unary --targets avx2 --turned --xla"
+    )
+    assert f"# HETEROSIS_CHECK=1 {command}\n" in told
+
+
+@pytest.mark.parametrize("place", places.PLACES, ids=lambda place: place.read)
+def test_a_number_is_read_as_it_was_set(place):
+    values = {places.FLOAT: (2.5, 0.0, -1.5, 2.5), places.COUNT: (2, 0, 3, 2)}
+    name, found = place.read.replace("@", "7"), {"numpy": numpy, "__name__": "program"}
+    exec("\n".join(places.made({name: 0})), found)  # noqa: S102
+    for value in values.get(place.takes, (2.5, 0, None, "text", True, slice(1), 2.5)):
+        exec("\n".join(places.numbers_set({name: value})), found)  # noqa: S102
+        read = eval(name, found)
+        assert (read, type(read)) == (value, type(value))
+
+
+READ = Step("refused", "{0}[{1}]", ("x0", "x1"), "v0", "float32", whole=(1,))
+PUT = Step("refused", "{0}[{1}] = 1", ("x0", "x1"), whole=(1,))
+PRINT = Step("printed", "npx.print('p7', {0})", ("v0",), meaning="printed('p7')")
+
+
+def _refusing(*steps, returned):
+    program = _program(*steps, returned=returned)
+    good, bad = Array(numpy.array(1)), Array(numpy.array(3))
+    return program.change(arguments={**program.arguments, "x1": good}, refused={"x1": bad})
+
+
+def test_a_refused_index_ends_a_call_and_what_was_written_stays():
+    program = _refusing(WRITE, READ, returned=["v0"])
+    calls = [program.arguments, {**program.arguments, **program.refused}]
+    good, bad = Expected(program, calls).base
+    assert (good.error, bad.error, bad.results) == ("", "IndexError", [])
+    assert bad.arguments[0].tolist() == [0.5, 2, 2]
+    found = Call(bad.results, [a + 1 for a in bad.arguments], [], error=bad.error)
+    expected = Expected(program, calls)
+    assert list(differences([good, found], expected, expected.base))
+    assert list(differences([good, good], expected, expected.base))
+
+
+@pytest.mark.parametrize(
+    "steps, returned, idle",
+    [
+        ([READ], ["v0"], 0),
+        ([READ], ["x0"], 1),
+        ([READ, PRINT], ["x0"], 0),
+        ([PUT], ["x1"], 0),  # to an argument
+        ([TANH, Step("view", "{0}[1:]", ("v0",), "v1"),
+          Step("refused", "{0}[{1}] = 1", ("v0", "x1"))], ["v1"], 0),
+        ([TANH, Step("unary", "{0} * 2", ("v0",), "v1"),
+          Step("refused", "{0}[{1}] = 1", ("v0", "x1"))], ["v1"], 1),
+    ],
+)  # fmt: skip
+def test_an_index_that_nothing_needs_refuses_nothing(steps, returned, idle):
+    program = _refusing(*steps, returned=returned)
+    changed = without_idle_refusals(program)
+    assert sum(a is not b for a, b in zip(program.steps, changed.steps, strict=True)) == idle
+
+
+def test_lines_that_are_printed_are_compared():
+    program = _program(TANH, PRINT)
+    expected = Expected(program, [program.arguments])
+    (call,) = expected.base
+    assert call.printed == ["p7"]
+    silent = Call(call.results, call.arguments, call.outside, aliases=call.aliases)
+    assert list(differences([silent], expected, expected.base))

@@ -6,14 +6,16 @@ It takes jobs from a connection, because a wrong program may end the process tha
 from __future__ import annotations
 
 import importlib
+import io
 import linecache
 import os
+import re
 import sys
 import tempfile
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, nullcontext, redirect_stdout
 from multiprocessing.connection import Connection
-from types import SimpleNamespace
 from typing import Any
 
 import numpy
@@ -28,10 +30,12 @@ from heterosis.ir.types import is_float, numpy_dtype
 from heterosis.ops import REGISTRY
 from heterosis.runtime.settings import settings
 from tests.backends.reference import NAME as REFERENCE
+from tests.programs import places
 from tests.programs.coverage import Lines
 from tests.programs.gradients import weights
 from tests.programs.meaning import Call, aliases, made
-from tests.programs.program import Array, Program, leaves, numbers_set
+from tests.programs.places import numbers_set
+from tests.programs.program import Array, Program, leaves
 from tests.threads.together import together
 
 THREADS = 4
@@ -44,30 +48,29 @@ def operation(name: str) -> Any:
     return REGISTRY[name].operation
 
 
-def holders() -> dict[str, Any]:
-    """What numbers from outside are held in, besides global variables."""
-    held = SimpleNamespace(inner=SimpleNamespace())
-    return {"held": held, "options": {}, "listed": [0] * 100, "table": numpy.zeros(100)}
-
-
 def namespace(program: Program) -> dict[str, Any]:
     """What the function finds outside, fresh."""
     outside = made(program.outside, np)
     modules = {"np": np, "npx": npx, "autograd": autograd, "gluon": gluon, "numpy": numpy}
     found = {
+        "__name__": "program",
         "heterosis": heterosis,
         "operation": operation,
         **modules,
         **outside,
-        **holders(),
     }
+    _executed("\n".join(places.made(program.numbers)), "<places>", found)
     for name in program.variables():
         if name in outside:
             outside[name].attach_grad()
-    source = program.source()
-    linecache.cache[FILE] = (len(source), None, source.splitlines(keepends=True), FILE)
-    exec(compile(source, FILE, "exec"), found)  # noqa: S102
+    _executed(program.source(), FILE, found)
     return found
+
+
+def _executed(source: str, file: str, found: dict[str, Any]) -> None:
+    """Run lines whose functions are captured: they are read in what stands for a file."""
+    linecache.cache[file] = (len(source), None, source.splitlines(keepends=True), file)
+    exec(compile(source, file, "exec"), found)  # noqa: S102
 
 
 class Ways:
@@ -116,7 +119,7 @@ class Ways:
     def loaded(self) -> list[Call]:
         found = namespace(self.program)
         compiled = heterosis.hybridize(found["program"])
-        self._call(compiled, found, 0)
+        self._call(compiled, self._set(found, 0), 0)
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, "program")
             heterosis.save(compiled, path)
@@ -126,8 +129,9 @@ class Ways:
     def exported(self) -> list[Call]:
         """As a native library, which draws what is drawn after `np.random.seed(seed)`."""
         found = namespace(self.program)
-        exec("\n".join(numbers_set(self.program.numbers)), found)  # noqa: S102
-        inputs = [made(given, np) for given in self.calls]
+        self._set(found, 0)
+        around = {name: found[name] for name in self.program.outside}
+        inputs = [made(given, np, around) for given in self.calls]
         outside = [found[name].asnumpy() for name in self.program.outside]
         with tempfile.TemporaryDirectory() as folder:
             path, _ = heterosis.export(
@@ -164,8 +168,10 @@ class Ways:
         return [self._together(compiled, found, turn) for turn in range(len(self.calls))]
 
     def _together(self, function: Callable[..., Any], found: dict[str, Any], turn: int) -> Call:
+        self._set(found, turn)
         calls: list[Call] = together(lambda _: self._call(function, found, turn), THREADS)
         for call in calls[1:]:
+            assert call.error == calls[0].error, f"{call.error} in some threads"
             for (name, one), (_, other) in zip(calls[0].arrays(), call.arrays(), strict=True):
                 assert one.tobytes() == other.tobytes(), f"{name} differs between threads"
         return calls[0]
@@ -174,7 +180,9 @@ class Ways:
         self, function: Callable[..., Any], found: dict[str, Any], *, shares: bool = True
     ) -> list[Call]:
         """All calls. A file holds copies of what is outside: nothing is shared with it."""
-        calls = [self._call(function, found, turn) for turn in range(len(self.calls))]
+        calls = [
+            self._call(function, self._set(found, turn), turn) for turn in range(len(self.calls))
+        ]
         if self.program.mode == "plain" and shares and not self.program.has_control:
             self._add_aliases(calls[-1])
         return calls
@@ -183,23 +191,44 @@ class Ways:
         """Add to what the last call left behind who changes with whom."""
         call.aliases = [numpy.array(changed) for changed in aliases(*self._last)]
 
+    def _set(self, found: dict[str, Any], turn: int) -> dict[str, Any]:
+        """Where the function finds things, with the numbers that a call is to find there."""
+        _executed("\n".join(numbers_set(self.program.at(turn).numbers)), f"<set {turn}>", found)
+        return found
+
     def _call(self, function: Callable[..., Any], found: dict[str, Any], turn: int) -> Call:
-        exec("\n".join(numbers_set(self.program.at(turn).numbers)), found)  # noqa: S102
+        around = {name: found[name] for name in self.program.outside}
         with self._context:
-            arguments = made(self.calls[turn], np)
+            arguments = made(self.calls[turn], np, around)
         np.random.seed(_SEED)
-        if self.program.mode == "gradient":
-            results, gradients = self._recorded(function, arguments)
-        else:
-            results, gradients = list(leaves(function(*arguments.values()))), []
-        if self.program.mode == "inside":
-            heads = len(list(leaves(self.program.returned)))
-            results, gradients = results[:heads], results[heads:]
-        outside = [found[name] for name in self.program.outside]
+        with _heard(self.program) as told:
+            results, gradients, error = self._results(function, arguments)
+        outside = list(around.values())
         arrays = (results, list(arguments.values()), outside, gradients)
         self._check_contexts([a for of in arrays for a in of])
         self._last = results, [*results, *arguments.values(), *outside]
-        return Call(*([a.asnumpy() for a in of] for of in arrays))
+        seen = ([a.asnumpy() for a in of] for of in arrays)
+        return Call(*seen, error=error, printed=re.findall(r"^p\d+", told.getvalue(), re.MULTILINE))
+
+    def _results(
+        self, function: Callable[..., Any], arguments: dict[str, Any]
+    ) -> tuple[list[Any], list[Any], str]:
+        """What a call gives: results, gradients, and the error of an index that it refuses."""
+        try:
+            if self.program.mode == "gradient":
+                results, gradients = self._recorded(function, arguments)
+            else:
+                results, gradients = list(leaves(function(*arguments.values()))), []
+            if self.program.mode == "inside":
+                heads = len(list(leaves(self.program.returned)))
+                results, gradients = results[:heads], results[heads:]
+            for array in (*results, *gradients):
+                array.wait_to_read()
+            return results, gradients, ""
+        except IndexError:
+            if not self.program.refused:
+                raise
+            return [], [], "IndexError"
 
     def _check_contexts(self, arrays: list[Any]) -> None:
         others = [a.ctx for a in arrays if a.ctx != self._context]
@@ -223,6 +252,14 @@ class Ways:
         if heads:
             autograd.backward(heads, _weights(heads))
         return results, [v.grad for v in variables]
+
+
+@contextmanager
+def _heard(program: Program) -> Iterator[io.StringIO]:
+    """What a call prints: in a thread of its own it would be what all of them do."""
+    told = io.StringIO()
+    with redirect_stdout(told) if program.prints else nullcontext():
+        yield told
 
 
 def _differentiable(arrays: list[Any]) -> list[Any]:
