@@ -430,7 +430,14 @@ def _rounded(x: Any, dtype: str) -> Any:
 
 _PRINTED: list[str] = []  # by the call that is evaluated
 
+
+def _other_elements(x: Any) -> Any:
+    """An array of the same type that differs everywhere, but where there is no number."""
+    return ~x if x.dtype == bool else (x + 1).astype(x.dtype)
+
+
 NAMESPACE: dict[str, Any] = {
+    "other_elements": _other_elements,
     "printed": _PRINTED.append,
     "np": numpy,
     "npx": _Module("npx"),

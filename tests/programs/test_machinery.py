@@ -190,11 +190,13 @@ def test_a_refused_index_ends_a_call_and_what_was_written_stays():
           Step("refused", "{0}[{1}] = 1", ("v0", "x1"))], ["v1"], 0),
         ([TANH, Step("unary", "{0} * 2", ("v0",), "v1"),
           Step("refused", "{0}[{1}] = 1", ("v0", "x1"))], ["v1"], 1),
+        ([PUT, Step("write", "{0}[...] = 2", ("x0",))], ["x1"], 1),
     ],
 )  # fmt: skip
 def test_an_index_that_nothing_needs_refuses_nothing(steps, returned, idle):
     program = _refusing(*steps, returned=returned)
-    changed = without_idle_refusals(program)
+    bad = {**program.arguments, **program.refused}
+    changed = without_idle_refusals(program, [program.arguments, bad])
     assert sum(a is not b for a, b in zip(program.steps, changed.steps, strict=True)) == idle
 
 
