@@ -1,6 +1,8 @@
 """A flipped bit anywhere in a file written here is an error; older files have no checksum."""
 
+import json
 import struct
+from pathlib import Path
 
 import pytest
 from safetensors.numpy import load as load_safetensors
@@ -41,6 +43,15 @@ def states(path):
     return trainer.load_states
 
 
+def symbols(path):
+    net = network()
+    net.hybridize()
+    net(np.ones((0, 2)))
+    net.export(path[:-1] + "net")
+    Path(path[:-1] + "net-symbol.json").rename(path)
+    return lambda path: gluon.SymbolBlock.imports(path, ["data"], path[:-1] + "net-0000.params")
+
+
 @pytest.mark.parametrize("write", [parameters, arrays, program, states])
 def test_every_flipped_bit_is_found(write, tmp_path):
     path = str(tmp_path / "x")
@@ -55,6 +66,44 @@ def test_every_flipped_bit_is_found(write, tmp_path):
             file.write(damaged)
         with pytest.raises(FormatError, match=r"Nothing has been loaded|no packed arrays"):
             load(path)
+
+
+def test_a_flipped_bit_of_a_symbol_file_is_found_or_changes_nothing(tmp_path):
+    path = str(tmp_path / "x")
+    load = symbols(path)
+    expected, whole = load(path)._symbol.tojson(), (tmp_path / "x").read_bytes()
+    found = 0
+    for at in range(len(whole)):
+        for bit in range(8):
+            damaged = bytearray(whole)
+            damaged[at] ^= 1 << bit
+            (tmp_path / "x").write_bytes(damaged)
+            try:
+                block = load(path)
+            except FormatError as error:
+                assert "Nothing has been loaded" in str(error)
+                found += 1
+            else:
+                assert block._symbol.tojson() == expected, (at, bit)
+    assert found > 5 * len(whole)  # the others are spaces, or in the name of the checksum
+
+
+def test_a_symbol_file_that_was_edited_says_how_to_read_it(tmp_path):
+    path = str(tmp_path / "x")
+    load = symbols(path)
+    found = json.loads((tmp_path / "x").read_text())
+    (tmp_path / "x").write_text(json.dumps(found))  # laid out in another way
+    load(path)
+    dense = next(node for node in found["nodes"] if node["op"] == "FullyConnected")
+    dense["name"] = "dense"
+    (tmp_path / "x").write_text(json.dumps(found))
+    with pytest.raises(
+        FormatError, match='edited it, leave "heterosis_checksum" out of its "attrs"'
+    ):
+        load(path)
+    del found["attrs"]["heterosis_checksum"]
+    (tmp_path / "x").write_text(json.dumps(found))
+    assert load(path)._symbol.list_outputs() == ["dense_output"]
 
 
 def test_params_without_a_checksum_are_read(tmp_path):

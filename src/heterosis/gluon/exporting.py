@@ -44,11 +44,11 @@ def save(
     values = {f"{'aux' if name in states else 'arg'}:{name}": a for name, a in arrays.items()}
     names = f"{path}-symbol.json", f"{path}-{epoch:04d}.params"
     mark = _mark(symbol)
-    text = files.text_of(symbol.entries, mark).encode()
+    content = files.content_of(symbol.entries, mark)
     write_together(
         {
             names[1]: lambda file: params.write(file, values, mark),
-            names[0]: methodcaller("write", text),
+            names[0]: methodcaller("write", content),
         }
     )
     return names

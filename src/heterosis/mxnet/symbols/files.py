@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import zlib
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
@@ -19,16 +20,37 @@ from heterosis.runtime.errors import ArgumentError, FormatError
 KIND = "a symbol file"
 _VERSION = 10901  # of MXNet, whose format it is
 _DEEPEST = 50  # graphs within one another
-_MARK = "heterosis_export"  # MXNet reads it and does nothing with it
+_TOP = {"nodes", "arg_nodes", "node_row_ptr", "heads", "attrs"}  # MXNet refuses others, too
+
+# MXNet reads these, does nothing with them, and leaves them out of what it writes.
+_MARK = "heterosis_export"
+_CHECKSUM = "heterosis_checksum"
 
 
-def text_of(entries: Sequence[Entry], mark: int = 0) -> str:
-    """The graph as the text of a symbol file, with a mark unless it is 0."""
-    found = _table(entries)
-    found["attrs"] = {"is_np_shape": ["int", 1], "mxnet_version": ["int", _VERSION]}
+def text_of(entries: Sequence[Entry]) -> str:
+    """The graph as the text of a symbol file, without a checksum: programs edit such texts."""
+    return json.dumps(_described_graph(entries), indent=2)
+
+
+def content_of(entries: Sequence[Entry], mark: int = 0) -> bytes:
+    """The content of a symbol file, with a checksum, and with a mark unless it is 0."""
+    found = _described_graph(entries)
     if mark:
         found["attrs"][_MARK] = ["str", f"{mark:016x}"]
-    return json.dumps(found, indent=2)
+    found["attrs"][_CHECKSUM] = ["str", _checksum(found)]
+    return json.dumps(found, indent=2).encode()
+
+
+def _described_graph(entries: Sequence[Entry]) -> dict[str, Any]:
+    facts = {"is_np_shape": ["int", 1], "mxnet_version": ["int", _VERSION]}
+    return {**_table(entries), "attrs": facts}
+
+
+def _checksum(found: dict[str, Any]) -> str:
+    """The CRC-32 of all that is said but the checksum; not of how it is laid out."""
+    facts = {key: fact for key, fact in found["attrs"].items() if key != _CHECKSUM}
+    said = json.dumps({**found, "attrs": facts}, sort_keys=True, separators=(",", ":"))
+    return f"{zlib.crc32(said.encode()):08x}"
 
 
 def _table(entries: Sequence[Entry]) -> dict[str, Any]:
@@ -69,18 +91,26 @@ def loaded(fname: FileName) -> tuple[list[Entry], int]:
     """The heads of the graph in a file, and the mark of the export it is from; 0 without one."""
     with opened(fname, KIND) as source:
         found = source.json()
-        return graph_of(found, source.name), _mark_of(found, source)
+        entries = graph_of(found, source.name)
+        mark, checksum = (_digits(found, *one, source) for one in ((_MARK, 16), (_CHECKSUM, 8)))
+        if checksum is not None and checksum != _checksum(found):
+            raise source.wrong(
+                "its checksum is wrong: a part of it is no longer as it was written. If you have "
+                f'edited it, leave "{_CHECKSUM}" out of its "attrs"'
+            )
+        return entries, int(mark or "0", 16)
 
 
-def _mark_of(found: Any, source: Source) -> int:
+def _digits(found: Any, key: str, count: int, source: Source) -> str | None:
+    """What an attribute of the graph says in so many hexadecimal digits; None if there is none."""
     facts = found.get("attrs")
-    given = facts.get(_MARK) if isinstance(facts, dict) else None
+    given = facts.get(key) if isinstance(facts, dict) else None
     if given is None:
-        return 0
+        return None
     text = given[1] if isinstance(given, list) and len(given) == 2 else None
-    if not isinstance(text, str) or not re.fullmatch("[0-9a-f]{16}", text):
-        raise source.wrong(f'"{_MARK}" is {_short(given)}; expected 16 hexadecimal digits')
-    return int(text, 16)
+    if not isinstance(text, str) or not re.fullmatch(f"[0-9a-f]{{{count}}}", text):
+        raise source.wrong(f'"{key}" is {_short(given)}; expected {count} hexadecimal digits')
+    return text
 
 
 def parsed(text: str | bytes, source: str) -> list[Entry]:
@@ -115,6 +145,8 @@ class _Reader:
         table = found if isinstance(found, dict) else {}
         if not isinstance(table.get("nodes"), list) or not isinstance(table.get("heads"), list):
             raise self.wrong("the top", 'expected an object with the lists "nodes" and "heads"')
+        if others := table.keys() - _TOP:
+            raise self.wrong("the top", f"{_short(min(others))} is no part of a graph")
         for place, facts in enumerate(table["nodes"]):
             self.nodes.append(self._node(place, facts))
         heads = [self._entry(f"heads[{i}]", head) for i, head in enumerate(table["heads"])]

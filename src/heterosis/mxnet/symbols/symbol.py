@@ -190,7 +190,7 @@ class Symbol(Composed, SymbolMethods):
     def save(self, fname: str | os.PathLike[str], remove_amp_cast: bool = True) -> None:
         """Write a symbol file; a crash leaves an older one whole."""
         with written(fname) as file:
-            file.write(self.tojson().encode())
+            file.write(files.content_of(self.entries))
 
     def debug_str(self) -> str:
         """The nodes as text, one a line."""
