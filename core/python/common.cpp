@@ -68,12 +68,22 @@ void poll_signals(void*) {
 
 constexpr Poll kPoll{poll_signals, nullptr};
 
+// For a thread that asked for the interpreter's lock while the process leaves. The interpreter ends it,
+// and that must not go through frames that let no exception out. As in Python 3.14, it stays here.
+[[noreturn]] void stay() {
+  for (;;) pause();
+}
+
 template <typename Wait>
 void without_lock(Wait wait) {
   // No destructor takes the lock back: where the interpreter has ended, that ends the thread.
   PyThreadState* const state = PyEval_SaveThread();
   try {
     wait();
+#ifdef __GLIBCXX__
+  } catch (const abi::__forced_unwind&) {  // of a poll
+    stay();
+#endif
   } catch (...) {
     PyEval_RestoreThread(state);
     throw;
@@ -88,9 +98,7 @@ void raise_current() {
     throw;
 #ifdef __GLIBCXX__
   } catch (const abi::__forced_unwind&) {
-    // The process is leaving: the interpreter ends a thread that asks for its lock, which must not
-    // go through frames that let no exception out. As in Python 3.14, it stays where it is.
-    for (;;) pause();
+    stay();
 #endif
   } catch (const PythonError&) {
   } catch (const Failure& failure) {

@@ -256,10 +256,11 @@ forked(lambda: (x * 2).wait_to_read())
         "heterosis.hybridize(lambda x: (begun.set(), [time.sleep(0) for _ in count()]))(x)",
         "(begun.set(), [np.ones((300, 300)) @ np.ones((300, 300)) for _ in count()])",
         "(begun.set(), [(x + i).wait_to_read() for i in count()])",
+        "(begun.set(), [(long @ long).wait_to_read() for _ in count()])",
     ],
-    ids=["captures", "issues", "waits"],
+    ids=["captures", "issues", "waits", "waits long"],
 )
-def test_a_thread_that_is_still_at_work_does_not_disturb_the_end(work):
+def test_threads_that_are_still_at_work_do_not_disturb_the_end(work):
     code, _, errors = _run(
         f"""
 import threading, time
@@ -267,11 +268,18 @@ from itertools import count
 import heterosis
 from heterosis import np
 
-x = np.ones((3,))
+x, long = np.ones((3,)), np.ones((3000, 3000))
 begun = threading.Event()
-threading.Thread(target=lambda: {work}, daemon=True).start()
+for _ in range(3):
+    threading.Thread(target=lambda: {work}, daemon=True).start()
 assert begun.wait(20)
 time.sleep(0.05)
+
+class Slow:
+    def __del__(self, sleep=time.sleep):
+        sleep(0.5)  # other threads ask for the lock of an interpreter that has ended
+
+last = Slow()
 """
     )
     assert code == 0, errors
