@@ -1,6 +1,7 @@
 """Saved programs whose extents are open: one file for every size that its conditions admit."""
 
 import json
+import sys
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy
@@ -267,3 +268,30 @@ def test_left_out_conditions_harm_nobody(small, path):
     loaded = heterosis.load(path)
     for n in (5, 3, 2, 9):
         assert loaded(np.ones((n, 3))).tolist() == pytest.approx([1 / n] * (3 * (n - 2)))
+
+
+def test_writing_takes_as_long_as_the_program(path):
+    """Each call of the program was looked at from its first node on."""
+
+    def steps(count):
+        def function(x):
+            for _ in range(count):
+                x = x + 1
+            return x
+
+        compiled, made = heterosis.hybridize(function), 0
+
+        def profile(frame, event, argument):
+            nonlocal made
+            made += event == "call"
+
+        compiled(np.ones(3)).wait_to_read()
+        sys.setprofile(profile)
+        try:
+            heterosis.save(compiled, path)
+        finally:
+            sys.setprofile(None)
+        return made
+
+    steps(4)  # what only a first time does
+    assert steps(400) < 3 * steps(200)

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from heterosis.ir.calls import Call
-from heterosis.ir.program import Node, Program, Value
+from heterosis.ir.program import Node, Program, Value, reached
 from heterosis.ir.sizes import Extent, Size
 from heterosis.ir.strided import Strided
 from heterosis.ir.traced_sizes import TracedSize, untraced
@@ -48,7 +48,7 @@ def resized(program: Program, change: Change, *, calls: bool = True) -> Program:
 def _resized_call(
     call: Call, known: dict[Value, Value], visit: Callable[[Node], None], change: Change
 ) -> Call:
-    for node in Program((), tuple(call.values)).nodes():
+    for node in tuple(reached(call.values, known)):
         if Value(node) not in known:  # what a call speaks of, and no result needs
             visit(node)
     pullback = call.pullback and replace(
