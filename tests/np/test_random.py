@@ -291,6 +291,9 @@ def test_vectors():
         (lambda: R.uniform(dtype="int32"), DTypeError),
         (lambda: R.uniform(np.array([0.0, 1.0]), 1, size=3), ShapeError),
         (lambda: R.uniform(size=-1), ArgumentError),
+        (lambda: R.normal(size=1.5), ArgumentTypeError),  # which was cut off
+        (lambda: R.randint(3, size=(2, 2.9)), ArgumentTypeError),
+        (lambda: R.gamma(1.0, size="12"), ArgumentTypeError),
         (lambda: R.choice(5, 6, replace=False), ArgumentError),
         (lambda: R.choice(3, 2, replace=False, p=[1, 0, 0]).wait_to_read(), ArgumentError),
         (lambda: R.poisson(1e30), ArgumentError),

@@ -22,7 +22,7 @@ from heterosis.ops.random import choice as choices
 from heterosis.ops.random import draws as ops
 from heterosis.runtime import modes
 from heterosis.runtime.arguments import check_members as _check_members
-from heterosis.runtime.errors import ArgumentError, DTypeError
+from heterosis.runtime.errors import ArgumentError, ArgumentTypeError, DTypeError
 from heterosis.runtime.placing import placed
 
 # Numbers are drawn as int64, which does not hold the larger ones of uint64.
@@ -71,7 +71,12 @@ def _size(size: Any, out: Any = None) -> tuple[int, ...] | None:
     if size is None:
         return None if out is None else out.shape
     given = size if isinstance(size, tuple | list) else (size,)
-    found = tuple(n if isinstance(n, int) and is_traced(n) else int(n) for n in given)
+    try:
+        found = tuple(
+            n if isinstance(n, int) and is_traced(n) else operator.index(n) for n in given
+        )
+    except TypeError:
+        raise ArgumentTypeError(f"size consists of integers; got {size!r}.") from None
     if any(n < 0 for n in found):
         raise ArgumentError(f"size {size} has a negative extent; expected numbers from 0 on.")
     return found
