@@ -415,3 +415,83 @@ def test_a_loader_goes_on_where_another_was(options, auto_reload, last_batch):
     np.random.set_state(drawn)
     for mine, theirs in zip(other, expected, strict=True):
         numpy.testing.assert_array_equal(mine.asnumpy(), theirs)
+
+
+# -- datasets that end, and processes that are forked ---------------------------------------------
+
+
+@pytest.mark.parametrize("options", WORKERS)
+def test_a_stop_iteration_of_a_dataset_does_not_end_the_epoch(options):
+    def ends(n):
+        return next(iter([n] if n != 9 else []))
+
+    loader = data.DataLoader(
+        data.SimpleDataset(list(range(COUNT))).transform(ends), BATCH, **options
+    )
+    with pytest.raises(WorkerError, match="has raised StopIteration"):
+        list(loader)
+
+
+def in_a_fork(function):
+    """Check that `function` holds in a child, while this process waits for it."""
+    child = os.fork()
+    if not child:
+        done = False
+        try:
+            done = function()
+        finally:
+            os._exit(0 if done else 1)
+    return lambda: os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+
+@pytest.mark.parametrize("options", WORKERS[1:4])
+@pytest.mark.parametrize("auto_reload", [False, True])
+def test_a_forked_child_has_workers_of_its_own(options, auto_reload):
+    loader = data.DataLoader(arrays(), BATCH, auto_reload=auto_reload, **options)
+    iterator = iter(loader)
+    next(iterator)
+
+    def child():
+        with pytest.raises(WorkerError, match=f"those of process {os.getppid()}"):
+            next(iterator)
+        check_epoch(loader)
+        check_epoch(loader)
+        return True
+
+    assert in_a_fork(child)()
+    assert len(list(iterator)) == 5
+    check_epoch(loader)
+
+
+def test_batches_of_a_forked_child_do_not_change():
+    """They were memory that workers wrote other batches to, and that both processes wrote to."""
+    loader = data.DataLoader(data.SimpleDataset(list(X)), 1, num_workers=1, prefetch=1)
+    iterator = iter(loader)
+    held = [next(iterator), next(iterator)]
+    written, may_write = os.pipe()
+    is_read, may_read = os.pipe()
+
+    def child():
+        held[1][:] = 7
+        held[1].wait_to_read()
+        os.write(may_write, b"1")
+        os.read(is_read, 1)  # when the parent has seen all other batches
+        return bool((held[0].asnumpy()[0] == X[0]).all() and (held[1].asnumpy() == 7).all())
+
+    holds = in_a_fork(child)
+    os.read(written, 1)
+    assert (held[1].asnumpy()[0] == X[1]).all()
+    held[1][:] = 5
+    held.pop(1).wait_to_read()
+    held.clear()
+    for i, batch in enumerate(iterator, 2):
+        assert (batch.asnumpy()[0] == X[i]).all()
+    os.write(may_read, b"1")
+    assert holds()
+    receiver = loader._pool._workers[0].receiver
+    del batch
+    gc.collect()
+    list(loader)
+    assert not receiver._forked  # the worker has let go of them
+    for end in (written, may_write, is_read, may_read):
+        os.close(end)

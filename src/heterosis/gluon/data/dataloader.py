@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import os
 import random
 from collections import deque
 from collections.abc import Callable, Iterator
@@ -13,7 +14,7 @@ from heterosis.gluon.data.batchify import default_batchify_fn
 from heterosis.gluon.data.dataset import columns
 from heterosis.gluon.data.sampler import BatchSampler, RandomSampler, SequentialSampler
 from heterosis.gluon.data.workers import Job, ProcessPool, ThreadPool
-from heterosis.runtime.errors import ArgumentError
+from heterosis.runtime.errors import ArgumentError, WorkerError
 from heterosis.runtime.kinds import Counted, Indexed, Natural
 from heterosis.runtime.memory import keep_freed_memory
 
@@ -84,6 +85,8 @@ class DataLoader:
         return len(self._batch_sampler)
 
     def __iter__(self) -> Iterator[Any]:
+        if isinstance(self._started, _Ahead) and not self._started.is_ours:
+            self._started = None
         epoch, self._started = self._started or self._epoch(), None
         yield from epoch
         if self.auto_reload and self._started is None:
@@ -132,15 +135,18 @@ class DataLoader:
         return _Ahead(self._workers(), batches, key, self._prefetch, self._timeout)
 
     def _load(self, indices: list[Any]) -> Any:
-        whole = None
-        if self._batchify is default_batchify_fn:
-            whole = _rows(self._dataset, indices)
-        if whole is not None:
-            return whole
-        return self._batchify([self._dataset[index] for index in indices])
+        try:
+            whole = None
+            if self._batchify is default_batchify_fn:
+                whole = _rows(self._dataset, indices)
+            if whole is not None:
+                return whole
+            return self._batchify([self._dataset[index] for index in indices])
+        except StopIteration as error:
+            raise _stopped() from error
 
     def _workers(self) -> ProcessPool | ThreadPool:
-        if self._pool is None or not self._pool.usable:
+        if self._pool is None or not _is_usable(self._pool):
             self._pool = self._kind(self._dataset, self._batchify, self._num_workers)
         return self._pool
 
@@ -157,21 +163,49 @@ class _Ahead(Iterator[Any]):
         for _ in range(prefetch):
             self._submit()
 
+    @property
+    def is_ours(self) -> bool:
+        """Whether this process has begun it, and not one that it was forked from."""
+        return bool(self._pool.process == os.getpid())
+
     def __next__(self) -> Any:
+        if not self.is_ours:
+            raise WorkerError(
+                f"DataLoader: the workers of this iteration are those of process "
+                f"{self._pool.process}, which this one was forked from. Begin another one here, "
+                "which has workers of its own."
+            )
         self._submit()
         if not self._jobs:
             raise StopIteration
-        return self._pool.take(self._jobs.popleft(), self._timeout)
+        try:
+            return self._pool.take(self._jobs.popleft(), self._timeout)
+        except StopIteration as error:
+            raise _stopped() from error
 
     def _submit(self) -> None:
         indices = next(self._batches, None)
         if indices is not None:
-            self._jobs.append(Job(next(_tickets), indices, self._seeds.getrandbits(63)))
-            self._pool.submit(self._jobs[-1])
+            job = Job(next(_tickets), indices, self._seeds.getrandbits(63))
+            self._pool.submit(job)
+            self._jobs.append(job)
 
     def __del__(self) -> None:
-        if self._pool.usable:
+        if _is_usable(self._pool):
             self._pool.discard(self._jobs)
+
+
+def _is_usable(pool: ProcessPool | ThreadPool) -> bool:
+    """Whether it has workers, and they are this process's: a child that is forked has none."""
+    return pool.is_open and pool.process == os.getpid()
+
+
+def _stopped() -> WorkerError:
+    """The error in place of a `StopIteration` of the user's, which would end the epoch early."""
+    return WorkerError(
+        "DataLoader: the dataset, its transform or batchify_fn has raised StopIteration, as `next` "
+        "does where nothing is left. The batch cannot be made; give the dataset the length it has."
+    )
 
 
 def _batches(

@@ -7,13 +7,14 @@ of all arrays in it, so that neither side touches new pages in the long run.
 
 from __future__ import annotations
 
+import ctypes
 import mmap
 import os
 import pickle
 import socket
 import weakref
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from typing import Any, NamedTuple
 
@@ -28,6 +29,7 @@ _IN_SOCKET = 4096  # bytes of a message that fit the socket beside others; longe
 _MOST_FILES = 200  # of descriptors in one message; the kernel lets 253 through
 _IN_MESSAGE = 1024  # bytes of an array that are sent along; larger ones are shared
 _ALIGNMENT = 64
+_MAP_FIXED = 0x10  # of Linux
 _SPARE = 8  # segments that a worker keeps for reuse
 
 
@@ -103,13 +105,17 @@ class Shelf:
         self.take_back(self._current)
         self._current = []
 
-    def take_back(self, numbers: Iterable[int]) -> None:
-        """Nobody uses these segments any more."""
+    def take_back(self, numbers: Iterable[int], forked: Iterable[int] = ()) -> None:
+        """Nobody uses these segments any more, but for processes that were forked meanwhile."""
         self._free += [self._lent.pop(number) for number in numbers]
         while len(self._free) > _SPARE:
-            segment = self._free.pop(0)
-            os.close(segment.file)
-            self._dropped.append(segment.number)
+            self._drop(self._free.pop(0))
+        for number in forked:
+            self._drop(self._lent.pop(number))
+
+    def _drop(self, segment: Segment) -> None:
+        os.close(segment.file)
+        self._dropped.append(segment.number)
 
     def news(self) -> tuple[list[int], list[int], list[int]]:
         """Since the last call: numbers of new segments, their files, numbers of dropped ones."""
@@ -217,6 +223,9 @@ class Receiver:
     def __init__(self) -> None:
         self._memory: dict[int, mmap.mmap] = {}
         self._released: deque[int] = deque()
+        self._leased: dict[int, Callable[[], numpy.ndarray | None]] = {}  # those with arrays
+        self._forked: set[int] = set()  # of which a child has arrays, too
+        _receivers.add(self)
 
     def learn(self, new: list[int], files: list[int], dropped: list[int]) -> None:
         """Segments that the worker made, and those that it will not use again."""
@@ -226,13 +235,27 @@ class Receiver:
         for number in dropped:
             del self._memory[number]
 
-    def released(self) -> list[int]:
-        """The segments whose arrays have all gone since the last call."""
-        found = []
+    def released(self) -> tuple[list[int], list[int]]:
+        """The segments whose arrays have all gone since the last call, and those of them that must
+        not be written to again: a process that was forked has such arrays, too."""
+        found: tuple[list[int], list[int]] = [], []
         with suppress(IndexError):  # arrays may go at any time, in any thread
             while True:
-                found.append(self._released.popleft())
+                number = self._released.popleft()
+                found[number in self._forked].append(number)
+        self._forked.difference_update(found[1])
         return found
+
+    def before_fork(self) -> None:
+        """The child will have the arrays that there are."""
+        self._forked.update(self._leased)
+
+    def after_in_child(self) -> None:
+        """Give the arrays that there are memory of their own, at the same place: what is written
+        there, here or in the parent, is not for the other."""
+        for base in [found() for found in list(self._leased.values())]:
+            if base is not None:
+                _become_private(base)
 
     def get(self, batch: Any) -> Any:
         """`batch` with arrays over the shared memory, none copied but the small."""
@@ -259,8 +282,43 @@ class Receiver:
     def _lease(self, number: int) -> numpy.ndarray:
         """The bytes of a segment; when no array uses them any more, it is released."""
         base = numpy.frombuffer(self._memory[number], numpy.uint8)
-        weakref.finalize(base, self._released.append, number).atexit = False
+        self._leased[number] = weakref.ref(base)
+        weakref.finalize(base, self._release, number).atexit = False
         return base
+
+    def _release(self, number: int) -> None:
+        self._leased.pop(number, None)
+        self._released.append(number)
+
+
+_receivers: weakref.WeakSet[Receiver] = weakref.WeakSet()
+
+
+def _become_private(memory: numpy.ndarray) -> None:
+    """Replace shared memory, of whole pages, by a copy that this process alone has."""
+    content, address = memory.tobytes(), ctypes.c_void_p(memory.ctypes.data)
+    library = ctypes.CDLL(None, use_errno=True)
+    library.mmap.restype = ctypes.c_void_p
+    found = library.mmap(
+        address, ctypes.c_size_t(memory.nbytes), mmap.PROT_READ | mmap.PROT_WRITE,
+        mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | _MAP_FIXED, -1, ctypes.c_long(0),
+    )  # fmt: skip
+    if found != address.value:
+        raise OSError(ctypes.get_errno(), "a forked process has no memory for its batches")
+    memory[:] = numpy.frombuffer(content, numpy.uint8)
+
+
+def _before_fork() -> None:
+    for receiver in list(_receivers):
+        receiver.before_fork()
+
+
+def _after_in_child() -> None:
+    for receiver in list(_receivers):
+        receiver.after_in_child()
+
+
+os.register_at_fork(before=_before_fork, after_in_child=_after_in_child)
 
 
 def _ours(array: numpy.ndarray) -> Any:

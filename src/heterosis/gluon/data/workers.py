@@ -79,7 +79,7 @@ class _Worker:
             if message is None:
                 return
             (job, released), _ = message
-            self._shelf.take_back(released)
+            self._shelf.take_back(*released)
             self._answer(job)
 
     def _answer(self, job: Job) -> None:
@@ -194,7 +194,7 @@ class ProcessPool:
         self._unwanted: set[int] = set()
         self._workers: list[_Process] = []
         self._selector = selectors.DefaultSelector()
-        self.usable = True
+        self.is_open, self.process = True, os.getpid()
         self._finalizer = weakref.finalize(self, _end, self._workers)
         for number in range(count):
             worker = _Process(number, dataset, batchify)
@@ -233,7 +233,7 @@ class ProcessPool:
 
     def close(self) -> None:
         """End the workers."""
-        self.usable = False
+        self.is_open = False
         self._finalizer()
 
     def _hand_out(self) -> None:
@@ -293,7 +293,7 @@ class ThreadPool:
         self._dataset, self._batchify = dataset, batchify
         self._executor = ThreadPoolExecutor(count, "loader")
         self._futures: dict[int, Future] = {}
-        self.usable = True
+        self.is_open, self.process = True, os.getpid()
 
     def submit(self, job: Job) -> None:
         """Have a batch prepared."""
@@ -317,5 +317,5 @@ class ThreadPool:
 
     def close(self) -> None:
         """End the threads when they are done with what they do."""
-        self.usable = False
+        self.is_open = False
         self._executor.shutdown(wait=False, cancel_futures=True)
