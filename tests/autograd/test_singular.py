@@ -21,6 +21,14 @@ CASES = {
     "norm fro": (lambda x: np.linalg.norm(x.reshape(1, 3), ord="fro"), [0, 0, 0], [0, 0, 0]),
     "std": (np.std, [2, 2, 2], [0, 0, 0]),
     "hypot": (lambda x: np.hypot(x, x * 0).sum(), [0, 2, -3], [0, 1, -1]),
+    "hypot far": (lambda x: np.hypot(x, 2).sum(), [inf, -inf, 1e30], [1, -1, 1]),
+    "hypot beside infinity": (lambda x: np.hypot(inf, x).sum(), [0, 2, -1e30], [0, 0, 0]),
+    "arctan2 near": (  # where squares are no numbers of float32
+        lambda x: np.arctan2(x, np.array([1e-20, 1e30, 2])).sum(), [0, 0, inf], [1e20, 1e-30, 0]
+    ),
+    "arctan2 below": (
+        lambda x: np.arctan2(np.array([1e-20, -1e30, inf]), x).sum(), [0, 0, 2], [-1e20, 1e-30, 0]
+    ),
     "lp pooling": (
         lambda x: npx.pooling(x.reshape(1, 1, 3), (2,), pool_type="lp", p_value=2).sum(),
         [0, 0, 3],
@@ -30,6 +38,8 @@ CASES = {
     "x ** 0": (lambda x: (x**0).sum(), [0, 1, -2], [0, 0, 0]),
     "x ** y": (lambda x: (x ** np.array([0, 1, 2])).sum(), [0, 0, 0], [0, 1, 0]),
     "0 ** x": (lambda x: (np.zeros(3) ** x).sum(), [0, 1, 2], [0, 0, 0]),
+    "x ** 0, small": (lambda x: (x ** np.zeros(3)).sum(), [1e-42, inf, 2], [0, 0, 0]),
+    "0 ** x, x < 0": (lambda x: (np.zeros(3) ** x).sum(), [-1, -inf, 0.5], [-inf, -inf, 0]),
     "x ** y, x < 0": (  # which has no derivative with respect to y
         lambda y: (np.array([-1, -2, 0]) ** y).sum(), [2, 3, 2], [nan, nan, 0]
     ),
@@ -66,6 +76,19 @@ CASES = {
     "sigmoid": (lambda x: npx.sigmoid(x).sum(), [0, 2000, -2000], [0.25, 0, 0]),
     "log_softmax": (lambda x: npx.log_softmax(x)[1], [0, 2000, -3], [0, 0, 0]),
     "logaddexp": (lambda x: np.logaddexp(x, -inf).sum(), [0, 2, -3], [1, 1, 1]),
+    "logaddexp of a tie": (
+        lambda x: np.logaddexp(x, 2).sum(), [2, 1, 3], [0.5, 0.268941, 0.731059]
+    ),
+    "logaddexp, the other": (
+        lambda x: np.logaddexp(np.array([0, -3, 2]), x).sum(), [0, -3, inf], [0.5, 0.5, 1]
+    ),
+    "silu": (lambda x: npx.silu(x).sum(), [inf, -inf, 1e30], [1, 0, 1]),
+    "silu in beta": (lambda b: npx.silu(np.array([inf, 0, -1e30]), b).sum(), [1, 2, 3], [0, 0, 0]),
+    "mish": (lambda x: npx.mish(x).sum(), [inf, -inf, -1e30], [1, 0, 0]),
+    "gelu": (lambda x: npx.gelu(x).sum(), [inf, -inf, -1e30], [1, 0, 0]),
+    "gelu of the formula": (
+        lambda x: npx.gelu(x, approximation="tanh").sum(), [inf, -1e30, 1e20], [1, 0, 1]
+    ),
     "smooth_l1": (lambda x: npx.smooth_l1(x).sum(), [inf, -inf, 0.5], [1, -1, 0.5]),
     "smooth_l1 at its corners": (lambda x: npx.smooth_l1(x, 2).sum(), [0.25, -0.25, 0], [1, -1, 0]),
     "huber": (

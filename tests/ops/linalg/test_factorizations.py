@@ -161,6 +161,17 @@ def test_the_condition_of_singular_matrices(wrap, p):
         assert wrap(lambda a: np.linalg.cond(a, p))(np.array(a)).item() == expected
 
 
+@pytest.mark.parametrize("p", ["fro", 1, -1, numpy.inf, -numpy.inf])
+@pytest.mark.parametrize("wrap", [lambda f: f, heterosis.hybridize], ids=["eager", "hybridized"])
+def test_the_condition_of_matrices_without_an_inverse(wrap, p):
+    singular, regular, unknown = [[1.0, 2.0], [2.0, 4.0]], [[1.0, 2.0], [3.0, 4.0]], numpy.nan
+    zeros = numpy.zeros((2, 2)).tolist()
+    a = numpy.array([singular, regular, zeros, [[1.0, unknown], [2.0, 4.0]]], "float32")
+    found = wrap(lambda a: np.linalg.cond(a, p))
+    numpy.testing.assert_allclose(found(np.array(a)).asnumpy(), numpy.linalg.cond(a, p), 1e-5)
+    assert found(np.array(singular)).item() == numpy.inf
+
+
 def test_norm_takes_infinity_by_name():
     a = np.array([[1.0, -5.0], [2.0, 3.0]])
     assert np.linalg.norm(a, "inf").item() == np.linalg.norm(a, np.inf).item() == 6.0

@@ -28,11 +28,12 @@ from heterosis.ops.rules import weak
 
 def _power(g: Value, y: Value, a: Value, b: Value) -> tuple[Value, Value]:
     zero = equal(a, weak(0))
-    # `0 ** 0` is 1 for all bases near: its slope is 0, and not 0 times infinity.
-    base = select(logical_and(zero, equal(b, weak(0))), weak(1), a)
+    # Every base to the power of 0 is 1: its slope is 0, and not 0 times infinity.
+    base = select(equal(b, weak(0)), weak(1), a)
     slope = multiply(b, power(base, subtract(b, weak(1))))
     # Zero to any positive power is zero, and has no logarithm.
-    growth = multiply(y, log(select(zero, weak(1), a)))
+    level = logical_and(zero, greater_equal(b, weak(0)))
+    growth = multiply(y, log(select(level, weak(1), a)))
     return multiply(g, slope), multiply(g, growth)
 
 

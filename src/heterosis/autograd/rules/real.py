@@ -10,6 +10,7 @@ from heterosis.ir.program import Value, apply
 from heterosis.ops.math.elementwise import (
     add,
     equal,
+    isinf,
     multiply,
     negative,
     select,
@@ -18,7 +19,7 @@ from heterosis.ops.math.elementwise import (
     subtract,
     true_divide,
 )
-from heterosis.ops.math.real import cos, cosh, digamma, exp, sin, sinh, sqrt
+from heterosis.ops.math.real import cos, cosh, digamma, exp, hypot, sin, sinh, sqrt
 from heterosis.ops.rules import weak
 
 # -- arithmetic, exponentials, logarithms, roots --------------------------------------------------
@@ -48,12 +49,18 @@ elementwise_adjoints(
 
 
 def _arctan2(g: Value, y: Value, a: Value, b: Value) -> tuple[Value, Value]:
-    share = true_divide(g, add(square(a), square(b)))
-    return multiply(share, b), negative(multiply(share, a))
+    # Squares of small and of large numbers leave the type's range; far away, the slopes are 0.
+    length = hypot(a, b)
+    far = isinf(length)
+    a, b = (select(far, weak(0.0), true_divide(x, length)) for x in (a, b))
+    return true_divide(multiply(g, b), length), negative(true_divide(multiply(g, a), length))
 
 
 def _hypot(g: Value, y: Value, a: Value, b: Value) -> tuple[Value, Value]:
-    length = select(equal(y, weak(0.0)), weak(1.0), y)
+    far = isinf(y)  # beside infinite operands, finite ones count for nothing
+    a, b = (select(far, select(isinf(x), sign(x), weak(0.0)), x) for x in (a, b))
+    length = select(far, hypot(a, b), y)
+    length = select(equal(length, weak(0.0)), weak(1.0), length)
     return multiply(g, true_divide(a, length)), multiply(g, true_divide(b, length))
 
 

@@ -239,7 +239,7 @@ def inv(a: Value) -> Value:
     return _factorize(factorizations.INVERSE, (a,), a.shape[-2:])[0]
 
 
-def _lu(a: Value) -> tuple[Value, Value]:
+def lu(a: Value) -> tuple[Value, Value]:
     """The diagonal of U, and whether an odd number of rows changed places."""
     n = a.shape[-1]
     packed, pivots = _factorize(factorizations.LU, (a,), (n, n), ((n,), "int32"))
@@ -259,7 +259,7 @@ def _signed(odd: Value, x: Value) -> Value:
 )
 def det(a: Value) -> Value:
     """The determinant of square matrices. Its gradient exists for singular ones, too."""
-    diagonal, odd = _lu(matrices("det", a, square=True))
+    diagonal, odd = lu(matrices("det", a, square=True))
     return _signed(odd, rd.prod(diagonal, -1))
 
 
@@ -307,7 +307,7 @@ def _cofactors_of_singular(a: Value) -> Value:
 def slogdet(a: Value) -> tuple[Value, Value]:
     """The sign of the determinant, and the logarithm of its size, which has no gradient where the
     matrix is singular: that is an error."""
-    diagonal, odd = _lu(matrices("slogdet", a, square=True))
+    diagonal, odd = lu(matrices("slogdet", a, square=True))
     sign = _signed(odd, rd.prod(e.sign(diagonal), -1))
     return sign, rd.sum(log(e.absolute(diagonal)), -1)
 

@@ -16,6 +16,7 @@ from heterosis.ops.linalg.factorizations import (
     identity,
     inv,
     linear_algebra,
+    lu,
     matrices,
     matrix_samples,
     real_type,
@@ -255,7 +256,13 @@ def cond(x: Value, p: Order = None) -> Value:
         return e.select(none, constant(inf, x.dtype), e.true_divide(over, under))
     axes = (x.ndim - 2, x.ndim - 1)
     p = _NAMED.get(p, p)
-    return e.multiply(_matrix_norm(x, p, axes), _matrix_norm(inv(x), p, axes))
+    x = matrices("cond", x, square=True)
+    # What has no inverse magnifies them without a bound; the identity stands in for it.
+    diagonal, _ = lu(x)
+    singular = rd.any(e.equal(diagonal, _zero()), axes[0], True)
+    inverse = inv(e.select(_inserted(singular, -1), identity((), x.shape[-1], x.dtype), x))
+    magnified = e.multiply(_matrix_norm(x, p, axes), _matrix_norm(inverse, p, axes))
+    return e.select(views.reshape(singular, x.shape[:-2]), constant(inf, x.dtype), magnified)
 
 
 # -- products -------------------------------------------------------------------------------------

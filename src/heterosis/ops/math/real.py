@@ -100,8 +100,10 @@ def logaddexp(x1: Value, x2: Value) -> Value:
     dtype = floating(result_type(x1, x2))
     a, b = broadcast_all("logaddexp", (cast(x1, dtype), cast(x2, dtype)))
     apart = add(maximum(a, b), log1p(exp(negative(absolute(subtract(a, b))))))
-    # Equal infinities have no difference.
-    return select(equal(a, b), add(a, number(math.log(2.0), dtype)), apart)
+    # Equal infinities have no difference; of equal operands, each has half of the slope.
+    half = number(0.5, dtype)
+    middle = add(multiply(a, half), multiply(b, half))
+    return select(equal(a, b), add(middle, number(math.log(2.0), dtype)), apart)
 
 
 # -- angles ---------------------------------------------------------------------------------------

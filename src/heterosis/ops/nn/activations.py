@@ -14,7 +14,7 @@ from heterosis.ir.types import FLOATS
 from heterosis.ops.math import elementwise as e
 from heterosis.ops.math import real as r
 from heterosis.ops.record import default, operation
-from heterosis.ops.rules import cast, floating
+from heterosis.ops.rules import broadcast_all, cast, floating
 from heterosis.ops.samples import Case, Samples
 from heterosis.runtime.errors import ArgumentError, ShapeError
 
@@ -72,8 +72,11 @@ def _gelu_reference(data: Any, approximation: Any = "erf") -> Any:
 def _pull_gelu(g: Value, y: Value, data: Value, approximation: str) -> Value:
     """The cotangent times the slope, which a program can compute, and keep, with the result."""
     x, one = _real(data), constant(1, "int64", weak=True)
+    part = r.sigmoid(_twice_inner(x)) if approximation == "tanh" else _twice_below(x)
+    # What it is multiplied by below is 0 long before: of infinity, there would be no product.
+    bound = constant(64.0, x.dtype)
+    x = e.minimum(e.maximum(x, e.negative(bound)), bound)
     if approximation == "tanh":
-        part = r.sigmoid(_twice_inner(x))
         cubed = e.multiply(e.square(x), constant(3 * 0.044715 * _INNER_SCALE, x.dtype))
         inner = e.add(cubed, constant(_INNER_SCALE, x.dtype))
         above = e.subtract(one, part)
@@ -82,7 +85,7 @@ def _pull_gelu(g: Value, y: Value, data: Value, approximation: str) -> Value:
         half = constant(0.5, x.dtype)
         exponent = e.multiply(e.square(x), constant(-0.5, x.dtype))
         density = e.multiply(r.exp(exponent), constant(math.sqrt(0.5 / math.pi), x.dtype))
-        slope = e.add(e.multiply(_twice_below(x), half), e.multiply(x, density))
+        slope = e.add(e.multiply(part, half), e.multiply(x, density))
     return cast(e.multiply(g, slope), data.dtype)
 
 
@@ -117,11 +120,31 @@ def _twice_inner(x: Value) -> Value:
     return e.add(e.multiply(x, constant(_INNER_SCALE, x.dtype)), cubed)
 
 
+def _finite(x: Value) -> Value:
+    """0 for infinity: beside a slope that is 0 there, with which it would have no product."""
+    return e.select(e.isinf(x), _zero(), x)
+
+
+def _pull_swish(g: Value, y: Value, x: Value, beta: Value) -> tuple[Value, Value]:
+    part = r.sigmoid(e.multiply(x, beta))
+    finite = _finite(x)
+    slope = e.multiply(finite, e.multiply(part, e.subtract(constant(1, "int64", weak=True), part)))
+    along = e.add(part, e.multiply(slope, beta))
+    return e.multiply(g, along), e.multiply(g, e.multiply(slope, finite))
+
+
+@operation(public=(), gradient=_pull_swish)
+def swish(x: Value, beta: Value) -> Value:
+    """`x * sigmoid(beta * x)` of two arrays of one shape and type."""
+    return e.multiply(x, r.sigmoid(e.multiply(x, beta)))
+
+
 @_activation(lambda data, beta=1.0: data / (1 + numpy.exp(-beta * data)), {"beta": 1.5})
 def silu(data: Value, beta: Value = default(1.0)) -> Value:
     """`data * sigmoid(beta * data)`, also known as swish."""
     x = _real(data)
-    return e.multiply(x, r.sigmoid(e.multiply(x, cast(beta, x.dtype))))
+    made: Value = swish(*broadcast_all("silu", (x, cast(beta, x.dtype))))
+    return made
 
 
 @_activation(
@@ -136,7 +159,19 @@ def softplus(data: Value, beta: Value = default(1.0)) -> Value:
     return e.true_divide(softrelu(e.multiply(x, beta)), beta)
 
 
-@_activation(lambda data: data * numpy.tanh(numpy.logaddexp(data, 0)), names={"onnx": "Mish"})
+def _pull_mish(g: Value, y: Value, data: Value) -> Value:
+    x, one = _real(data), constant(1, "int64", weak=True)
+    part = r.tanh(softrelu(x))
+    rising = e.multiply(e.subtract(one, e.square(part)), r.sigmoid(x))
+    slope = e.add(part, e.multiply(_finite(x), rising))
+    return cast(e.multiply(g, slope), data.dtype)
+
+
+@_activation(
+    lambda data: data * numpy.tanh(numpy.logaddexp(data, 0)),
+    names={"onnx": "Mish"},
+    gradient=_pull_mish,
+)
 def mish(data: Value) -> Value:
     """`data * tanh(log(1 + exp(data)))`."""
     x = _real(data)
