@@ -62,7 +62,7 @@ from heterosis.ir.types import TensorType, is_float
 from heterosis.ops.array.join import stack
 from heterosis.ops.bounds import required
 from heterosis.ops.control.flow import asserted
-from heterosis.ops.eager import fitting, fitting_numbers
+from heterosis.ops.eager import fitting, fitting_numbers, is_huge, partner
 from heterosis.ops.math.cast import copy, stop_gradient
 from heterosis.ops.math.elementwise import logical_or
 from heterosis.ops.random import keys
@@ -438,7 +438,7 @@ class Trace:
         *,
         as_numbers: bool = False,
     ) -> Any:
-        values, cells = self._values(record, operands, attributes)
+        values, cells = self._values(record, operands, attributes, out)
         if self.outermost.numbers:
             values = self._adapted(record, operands, values, as_numbers=as_numbers)
         inside = self._records_inside()
@@ -478,10 +478,13 @@ class Trace:
         return result
 
     def _values(
-        self, record: Record, operands: Sequence[Any], attributes: tuple[Any, ...]
+        self, record: Record, operands: Sequence[Any], attributes: tuple[Any, ...], out: Any = None
     ) -> tuple[tuple[Value | None, ...], tuple[Cell | None, ...]]:
         """The operands' values, and the cells of those that are arrays."""
-        operands = fitting_numbers(record, operands, lambda n: constant(n, "uint64"))
+        if any(map(is_huge, operands)):
+            named = ((p.name, given) for p, _, given in record.arguments(operands, attributes))
+            beside = partner(record, (*named, ("out", out)))
+            operands = fitting_numbers(record, operands, beside, lambda n: constant(n, "uint64"))
         cells = tuple(self.cell(o) if isinstance(o, ndarray) else None for o in operands)
         values = (
             self.key()

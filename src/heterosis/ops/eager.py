@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import inspect
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy
@@ -128,7 +128,9 @@ def call_again(
     _check_out(record.name, out)
     if dtype is not None:
         run, arguments = _in_type(record.name, run, arguments, dtype_name(dtype))
-    ready = fitting_numbers(record, arguments, lambda n: convert(numpy.array(n, "uint64")))
+    names = (parameter.name for parameter in record.parameters)
+    beside = partner(record, (*zip(names, arguments, strict=False), ("out", out)))
+    ready = fitting_numbers(record, arguments, beside, lambda n: convert(numpy.array(n, "uint64")))
     return _finish(run, ready, out, where, dtype is not None)
 
 
@@ -161,34 +163,58 @@ def is_huge(given: Any) -> bool:
 
 
 def check_range(name: str, given: int) -> None:
-    """Integers fit into 64 bits."""
+    """Integers fit into 64 bits, of which one is for a sign."""
     if is_huge(given):
+        bits, more = "64 bits", ""
+        if _is_unsigned(given):
+            bits, more = "64 bits with a sign", ", or to elements of uint64"
         raise ArgumentError(
-            f"{name}: {described(given)} does not fit into 64 bits; give it as a float."
+            f"{name}: {described(given)} does not fit into {bits}; give it as a float{more}."
         )
 
 
+def _is_unsigned(given: int) -> bool:
+    return 0 <= given < 2**64
+
+
+def partner(record: Any, named: Iterable[tuple[str, Any]]) -> str | None:
+    """The type that integers beyond int64 adapt to: of the arguments of a call with their names, a
+    float if there is one, or uint64."""
+    found = {
+        getattr(one, "_dtype_name", getattr(one, "dtype", one if name == "dtype" else None))
+        for name, given in named
+        if (record.name, name) != ("where", "condition")  # which is no part of the result
+        for one in (given if isinstance(given, list | tuple) else (given,))
+    }
+    types = {str(one) for one in found if one is not None}
+    return next((one for one in types if is_float(one)), "uint64" if "uint64" in types else None)
+
+
 def fitting_numbers(
-    record: Any, arguments: Sequence[Any], unsigned: Callable[[int], Any]
+    record: Any, arguments: Sequence[Any], beside: str | None, unsigned: Callable[[int], Any]
 ) -> list[Any]:
     """The arguments, with others in place of integers that int64 does not hold: see
     `fitting_number`."""
-    floats = any(isinstance(a, _core.ndarray) and is_float(a._dtype_name) for a in arguments)
-    return [fitting_number(record, a, floats, unsigned) for a in arguments]
+    return [fitting_number(record, a, beside, unsigned) for a in arguments]
 
 
-def fitting_number(record: Any, given: Any, floats: bool, unsigned: Callable[[int], Any]) -> Any:
-    """A huge integer beside `floats` as a float too. For comparisons with integers it is what
-    `unsigned` makes of it; one that no integer reaches is as far from each as infinity."""
+def fitting_number(
+    record: Any, given: Any, beside: str | None, unsigned: Callable[[int], Any]
+) -> Any:
+    """A huge integer as what it is `beside`: a float, or what `unsigned` makes of it for uint64 and
+    for comparisons with integers, where one that no integer reaches is as far from each as
+    infinity."""
     if isinstance(given, tuple):  # of a sequence of operands
-        return tuple(fitting_number(record, item, floats, unsigned) for item in given)
+        return tuple(fitting_number(record, item, beside, unsigned) for item in given)
     if not is_huge(given):
         return given
-    if not floats and record.compares:
-        return unsigned(given) if 0 <= given < 2**64 else math.copysign(math.inf, given)
-    if not floats:
+    if beside is not None and is_float(beside):
+        return float(given)
+    if _is_unsigned(given) and (beside or record.compares):
+        return unsigned(given)
+    if not record.compares:
         check_range(record.name, given)
-    return float(given)
+    return math.copysign(math.inf, given)
 
 
 _MOST_ARRAYS = 12  # in a sequence that the core takes: see add_sequence in operation_type.cpp

@@ -19,7 +19,7 @@ from heterosis.ir.calls import Call, collected, note
 from heterosis.ir.program import INPUT, NUMBER, Program, Value, apply, constant, extent
 from heterosis.ir.strided import Strided
 from heterosis.ir.traced_sizes import is_traced
-from heterosis.ir.types import TensorType, dtype_name, is_float
+from heterosis.ir.types import TensorType, dtype_name
 from heterosis.ops import eager
 from heterosis.ops.samples import Samples
 from heterosis.ops.unsized import Unsized, settled
@@ -284,16 +284,17 @@ class Record:
     def _trace_call(self, bound: inspect.BoundArguments) -> Any:
         bound.apply_defaults()
         self._check([bound.arguments[parameter.name] for parameter in self.parameters])
-        floats = any(is_float(v.dtype) for v in _values(bound.arguments.values()))
+        beside = eager.partner(self, bound.arguments.items())
         arguments: list[Any] = []
         for parameter, use in zip(self.parameters, self.uses, strict=True):
             given = bound.arguments.get(parameter.name, parameter.default)
             if use == ARRAY:
-                given = eager.fitting_number(self, given, floats, _unsigned)
+                given = eager.fitting_number(self, given, beside, _unsigned)
                 value = as_value(self.name, given)
                 arguments.append(self._check_present(parameter, value))
             elif use == SEQUENCE:
-                items = tuple(as_value(self.name, item) for item in given)
+                fitting = (eager.fitting_number(self, item, beside, _unsigned) for item in given)
+                items = tuple(as_value(self.name, item) for item in fitting)
                 arguments.append(self._check_items(parameter, items))
             else:
                 arguments.append(attribute_value(parameter.name, given))

@@ -40,7 +40,9 @@ def _outcomes(function, x):
 def test_operators_agree_with_numpy(name, dtype):
     apply = getattr(operator, name)
     x = numpy.array([0, 1, 2, 100, 127], dtype=dtype)
-    for number in NUMBERS:
+    for number in (*NUMBERS, *HUGE):
+        if name in COMPARISONS and number in HUGE:  # see below
+            continue
         for function in (lambda x, n=number: apply(x, n), lambda x, n=number: apply(n, x)):
             expected, eager, hybridized = _outcomes(function, x)
             if expected is None:
@@ -109,6 +111,42 @@ def test_what_the_error_says():
     with pytest.raises(ArgumentError, match="number -1"):
         x *= -1
     assert x.tolist() == [1, 2, 3]
+
+
+def _set_first(np, x):
+    x = x.copy()
+    x[0] = 2**63
+    return x
+
+
+OF_UINT64 = [
+    lambda np, x: np.maximum(x, 2**63),
+    lambda np, x: np.where(x > 1, x, 2**64 - 1),
+    lambda np, x: np.where(np.array([1.0, 0.0, 1.0]), x, 2**63),
+    lambda np, x: np.clip(x, 2, 2**64 - 1),
+    lambda np, x: np.append(x, np.asarray(x)[:1] + 2**63),
+    lambda np, x: np.full_like(x, 2**63),
+    lambda np, x: np.full((2,), 2**64 - 1, dtype="uint64"),
+    lambda np, x: np.bitwise_xor(2**63, x),
+    _set_first,
+]
+
+
+@pytest.mark.parametrize("function", OF_UINT64)
+def test_uint64_takes_the_numbers_that_it_holds(function):
+    x = X.astype("uint64")
+    expected = function(numpy, x)
+    for run in (lambda x: function(np, x), heterosis.hybridize(lambda x: function(np, x))):
+        found = run(np.array(x)).asnumpy()
+        assert found.dtype == expected.dtype
+        numpy.testing.assert_array_equal(found, expected)
+
+
+def test_what_decides_is_no_part_of_the_result():
+    chosen, x = np.array([1.0, 0.0, 1.0]), np.array(X).astype("int64")
+    for where in (np.where, heterosis.hybridize(np.where)):
+        with pytest.raises(ArgumentError, match=r"64 bits with a sign; .* uint64"):
+            where(chosen, x, 2**63)
 
 
 TAKEN = [
