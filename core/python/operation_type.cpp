@@ -124,6 +124,8 @@ Arguments bind(const Operation& operation, PyObject* const* given, Py_ssize_t co
     PyObject* name = PyTuple_GET_ITEM(names, i);
     PyObject* value = given[count + i];
     if (name == out_name) {
+      // As in NumPy, a tuple of one is that one.
+      if (PyTuple_CheckExact(value) && PyTuple_GET_SIZE(value) == 1) value = PyTuple_GET_ITEM(value, 0);
       bound.out = value == Py_None ? nullptr : value;
       continue;
     }

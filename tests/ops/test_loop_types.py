@@ -110,6 +110,15 @@ def test_results_stand_in_out(dtype, where):
     assert np.subtract(out, 1, out=(out,), dtype=dtype) is out
 
 
+def test_a_tuple_of_one_is_that_one():
+    x, out = np.ones(2), np.zeros(2)
+    for run in (np.exp, hybridize(lambda x, out: np.exp(x, out=out))):
+        out[:] = 0
+        assert run(x, out=(out,)).tolist() == out.tolist() == pytest.approx([2.718282] * 2)
+    assert np.exp(x, out=(out,)) is out and np.exp(x, out=(x,)) is x
+    assert np.exp(x, out=(None,)).shape == (2,)
+
+
 @pytest.mark.parametrize("where", [True, [True, False]])
 @pytest.mark.parametrize("dtype", [None, "int32"])
 def test_several_results_stand_in_out(dtype, where):
