@@ -4,7 +4,7 @@ import numpy
 import pytest
 
 from heterosis import autograd, hybridize, np
-from heterosis.runtime.errors import ArgumentError, DTypeError
+from heterosis.runtime.errors import ArgumentError, ArgumentTypeError, DTypeError
 
 
 def uint8(*numbers):
@@ -108,6 +108,15 @@ def test_results_stand_in_out(dtype, where):
     assert np.subtract(x, y, out=out, dtype=dtype, where=where) is out
     assert out.tolist() == [0.5, 1.75 if where is True else 9]
     assert np.subtract(out, 1, out=(out,), dtype=dtype) is out
+
+
+@pytest.mark.parametrize("name", ["std", "var", "cumsum", "sort"])
+def test_where_is_for_elements(name):
+    x = np.ones((2, 3))
+    function = getattr(np, name)
+    for run in (function, hybridize(lambda x, **more: function(x, **more))):
+        with pytest.raises(ArgumentTypeError, match=f"{name}: takes no `where`"):
+            run(x, where=x > 0)
 
 
 def test_a_tuple_of_one_is_that_one():

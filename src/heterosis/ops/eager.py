@@ -126,6 +126,12 @@ def call_again(
         elif use == ATTRIBUTE:
             arguments.append(_attribute(record.name, parameter.name, given))
     _check_out(record.name, out)
+    if where is not True and any(parameter.name == "axis" for parameter in record.parameters):
+        # Only functions of elements write their results where it says so.
+        raise ArgumentTypeError(
+            f"{record.name}: takes no `where`, which would say what elements count; select them "
+            "first, or combine np.sum and np.mean, which take it."
+        )
     if dtype is not None:
         run, arguments = _in_type(record.name, run, arguments, dtype_name(dtype))
     names = (parameter.name for parameter in record.parameters)
