@@ -133,7 +133,15 @@ def _pull_swish(g: Value, y: Value, x: Value, beta: Value) -> tuple[Value, Value
     return e.multiply(g, along), e.multiply(g, e.multiply(slope, finite))
 
 
-@operation(public=(), gradient=_pull_swish)
+@operation(
+    numpy=lambda x, beta: x / (1 + numpy.exp(-beta * x)),
+    public=(),
+    samples=Samples(
+        [Case((shape, shape)) for shape in ((), (0,), (37,), (3, 70))], (-4, 4), FLOATS, ulps=8,
+        absolute=8,
+    ),
+    gradient=_pull_swish,
+)  # fmt: skip
 def swish(x: Value, beta: Value) -> Value:
     """`x * sigmoid(beta * x)` of two arrays of one shape and type."""
     return e.multiply(x, r.sigmoid(e.multiply(x, beta)))
