@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cache, partial
 from typing import Any
 
 from heterosis.models.onnx import operators
 from heterosis.models.onnx.format import Function, Graph, Model, Node, Reference
 from heterosis.models.onnx.operators import table
-from heterosis.models.onnx.values import array, is_known, on_host
+from heterosis.models.onnx.values import Following, Stored, array, is_known, on_host
 from heterosis.runtime.errors import FormatError, HeterosisError, UnsupportedError
 
 __all__ = ["Plan", "operators"]
@@ -102,17 +103,22 @@ class Frame:
             return self._function(node, inputs, attributes)
         asked = {"_outputs": len(node.outputs), "_version": version, "_run": self._inner}
         attributes |= {name: asked[name] for name in row.asks}
-        if row.on_host and all(value is None or is_known(value) for value in inputs):
-            made = row.on_host(*map(on_host, inputs), **attributes)
-        else:
-            made = row.compute(*_placed(row, inputs), **attributes)
-        results = made if isinstance(made, tuple) else (made,)
+        self._settle(node)
+        results = _computed(row, inputs, attributes, len(node.outputs))
         if len(results) < sum(map(bool, node.outputs)):
             raise UnsupportedError(
                 f"{node.operator}: {len(node.outputs)} results are asked for, and {len(results)} "
                 "are computed here."
             )
         return results
+
+    def _settle(self, node: Node) -> None:
+        """Compute what the graphs in a node read and follows from parameters here: not in a branch
+        or a loop, from where it would not be seen again."""
+        for name in {name for graph in _graphs(node) for name in _read(graph)}:
+            value = self.values.get(name)
+            if isinstance(value, Following):
+                value.array()
 
     def _attributes(self, node: Node) -> dict[str, Any]:
         """A node's attributes; those that refer to what its function was called with, as that."""
@@ -134,6 +140,38 @@ class Frame:
         values = self.values | graph.arrays
         values |= {i.name: a for i, a in zip(graph.inputs, arrays, strict=True)}
         return Frame(self.model, values, self.versions, self.attributes).run(graph)
+
+
+def _computed(
+    row: table.Operator, inputs: list[Any], attributes: dict[str, Any], count: int
+) -> tuple[Any, ...]:
+    """The results of an operator, on the host where all that it takes is known."""
+
+    @cache
+    def by_numpy() -> tuple[Any, ...]:
+        assert row.on_host is not None
+        return _as_tuple(row.on_host(*map(on_host, inputs), **attributes))
+
+    @cache
+    def by_ours() -> tuple[Any, ...]:
+        return _as_tuple(row.compute(*_placed(row, inputs), **attributes))
+
+    if not row.on_host or not all(value is None or is_known(value) for value in inputs):
+        return by_ours()
+    if not any(isinstance(value, Stored) for value in inputs):
+        return by_numpy()
+    # Parameters change by training, and gradients go to them: no number takes their place.
+    return tuple(
+        Following(partial(_item, by_numpy, i), partial(_item, by_ours, i)) for i in range(count)
+    )
+
+
+def _item(results: Callable[[], tuple[Any, ...]], place: int) -> Any:
+    return results()[place]
+
+
+def _as_tuple(made: Any) -> tuple[Any, ...]:
+    return made if isinstance(made, tuple) else (made,)
 
 
 def _placed(row: table.Operator, inputs: list[Any]) -> list[Any]:
@@ -172,6 +210,15 @@ def _graphs(node: Node) -> Iterator[Graph]:
         for item in value if isinstance(value, list) else [value]:
             if isinstance(item, Graph):
                 yield item
+
+
+def _read(graph: Graph) -> Iterator[str]:
+    """The names that the nodes of a graph, and those inside of them, read."""
+    yield from graph.outputs
+    for node in graph.nodes:
+        yield from node.inputs
+        for inner in _graphs(node):
+            yield from _read(inner)
 
 
 def _last_uses(graph: Graph | Function) -> dict[str, int]:

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import mmap
 import os
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy
 
-from heterosis.io.files import FileName
+from heterosis.io.files import FileName, opened
 from heterosis.models.onnx import tensors, wire
 from heterosis.models.onnx.wire import Field, Message, Table
-from heterosis.runtime.errors import ArgumentError, FormatError, UnsupportedError
+from heterosis.runtime.errors import FormatError, UnsupportedError
 
 _ENTRY: Table = {1: Field("key", "text"), 2: Field("value", "text")}
 _TENSOR: Table = {
@@ -67,6 +66,8 @@ _HOLDS = {
     10: "graphs", 13: "typed",
 }  # fmt: skip
 _STANDARD = ("", "ai.onnx")
+_KIND = "an ONNX model"
+_HINT = "consumed_inputs"  # what the first versions could write into; it changes no result
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,14 +143,9 @@ def read(source: FileName | bytes) -> Model:
     """The model in a file, or in its bytes."""
     if isinstance(source, bytes | bytearray | memoryview):
         return _model(memoryview(source), "the bytes", None)
-    path = os.fspath(source)
-    if not isinstance(path, str):
-        raise ArgumentError(f"from_onnx: {path!r}; expected the name of a file, or its bytes.")
-    with open(path, "rb") as file:
-        if os.fstat(file.fileno()).st_size == 0:
-            raise FormatError(f"{path}: the file is empty; expected an ONNX model.")
-        with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
-            return _model(memoryview(bytes(data)), path, os.path.dirname(path))
+    with opened(source, _KIND) as file:
+        data = file.whole()
+    return _model(memoryview(data), file.name, os.path.dirname(file.name))
 
 
 def _model(data: memoryview, name: str, folder: str | None) -> Model:
@@ -213,7 +209,7 @@ class _Reader:
             message.name or "",
             tuple(message.inputs),
             tuple(message.outputs),
-            {a.name: self.attribute(a) for a in message.attributes},
+            {a.name: self.attribute(a) for a in message.attributes if a.name != _HINT},
         )
 
     def attribute(self, message: Message) -> Any:
@@ -265,4 +261,4 @@ def _input(message: Message) -> Input:
     shape = None
     if tensor.shape is not None:
         shape = tuple(-1 if d.value is None else d.value for d in tensor.shape.dims)
-    return Input(message.name, tensors.NAMES.get(tensor.element or 0), shape)
+    return Input(message.name, tensors.dtype_of(tensor.element) if tensor.element else None, shape)

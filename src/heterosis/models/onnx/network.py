@@ -31,7 +31,7 @@ class OnnxNetwork(HybridBlock):
     """A block that computes the graph of an ONNX model."""
 
     def __init__(self, model: onnx_format.Model):
-        super().__init__()
+        super().__init__(prefix="", params=None)  # parameters have the file's names
         self._plan = Plan(model)
         self._names = [i.name for i in model.graph.inputs]
         self._stored: dict[str, Any] = {}
@@ -39,8 +39,8 @@ class OnnxNetwork(HybridBlock):
             self._stored[name] = self._stored_array(name, host)
 
     def _stored_array(self, name: str, host: numpy.ndarray) -> Any:
-        if host.dtype.kind in "iub" and host.size <= _FEW:
-            return host
+        if host.ndim == 0 or (host.dtype.kind in "iub" and host.size <= _FEW):
+            return host  # exponents, bounds, sizes, axes: nothing that is trained
         trained = host.dtype.kind not in "iub"
         dtype = str(host.dtype)
         parameter = self.params.get(

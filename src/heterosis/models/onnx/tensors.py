@@ -9,6 +9,7 @@ from typing import Any
 import ml_dtypes
 import numpy
 
+from heterosis.io.files import opened
 from heterosis.models.onnx.wire import Message
 from heterosis.runtime.errors import FormatError, UnsupportedError
 
@@ -20,7 +21,8 @@ NAMES = {
 _UNREAD = {
     8: "strings", 14: "complex numbers", 15: "complex numbers", 17: "8-bit floats",
     18: "8-bit floats", 19: "8-bit floats", 20: "8-bit floats", 21: "4-bit integers",
-    22: "4-bit integers", 23: "4-bit floats",
+    22: "4-bit integers", 23: "4-bit floats", 24: "8-bit floats", 25: "2-bit integers",
+    26: "2-bit integers",
 }  # fmt: skip
 _MOST_DIMENSIONS = 64
 # Where elements stand if they are listed one by one, and as what: some are listed as their bits.
@@ -90,16 +92,11 @@ def _from_file(name: str, message: Message, folder: str | None, size: int) -> by
         raise FormatError(f"{name} is in {where!r}, outside of the model's folder: not read.")
     try:
         offset, length = int(entries.get("offset", 0)), int(entries.get("length", size))
-        with open(path, "rb") as file:
-            if offset < 0 or length < 0 or offset + length > os.fstat(file.fileno()).st_size:
-                raise FormatError(f"{name}: {where} has no {length} bytes at {offset}.")
-            file.seek(offset)
-            return file.read(length)
-    except ValueError as error:
-        if isinstance(error, FormatError):
-            raise
+    except ValueError:
         raise FormatError(f"{name}: no numbers say where it is in {where}.") from None
-    except OSError as error:
-        raise FormatError(
-            f"{name} is in {where}, which cannot be read: {error.strerror}."
-        ) from None
+    with opened(path, "the arrays of an ONNX model") as file:
+        if offset < 0 or length != size or offset + size > (file.size or 0):
+            raise FormatError(f"{name}: {path} has no {size} bytes at {offset}.")
+        file.stream.seek(offset)
+        found: bytes = file.stream.read(size)
+    return found

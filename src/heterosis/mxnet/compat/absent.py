@@ -46,6 +46,7 @@ _DRAWN_LIKE = (
     "exponential", "gamma", "generalized_negative_binomial", "negative_binomial", "normal",
     "poisson", "uniform",
 )  # fmt: skip
+_ONNX = "heterosis.models.from_onnx reads such files; nothing writes them here."
 
 # By name; a row counts for what is below its name, too, and those of `nd` for `sym`.
 ABSENT = {
@@ -53,7 +54,8 @@ ABSENT = {
     **dict.fromkeys(("visualization", "viz"), _PICTURES),
     "executor_manager": "mx.sym.Symbol.bind gives an executor.",
     **dict.fromkeys(("module", "mod", "model", "callback", "monitor", "mon", "rnn"), _GLUON),
-    **dict.fromkeys(("contrib", "onnx", "notebook"), "It has no counterpart here."),
+    **dict.fromkeys(("contrib", "notebook"), "It has no counterpart here."),
+    **dict.fromkeys(("onnx", "contrib.onnx"), _ONNX),
     **dict.fromkeys(("operator", "library"), _FUNCTION),
     **dict.fromkeys(("rtc", "tvmop", "torch", "th"), "It has no counterpart on the CPU."),
     "error": "mx.base.MXNetError is the class of all errors here.",

@@ -79,7 +79,8 @@ def _row(
     keeps: bool,
 ) -> Operator:
     parameters = inspect.signature(compute).parameters.values()
-    inputs = [p for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD]
+    own = (p for p in parameters if not p.name.startswith("_"))  # not what a lambda holds
+    inputs = [p for p in own if p.kind is p.POSITIONAL_OR_KEYWORD]
     keywords = [p for p in parameters if p.kind is p.KEYWORD_ONLY]
     rest = [p.name for p in parameters if p.kind is p.VAR_POSITIONAL]
     return Operator(
