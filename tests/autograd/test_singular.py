@@ -88,6 +88,11 @@ CASES = {
     "gelu": (lambda x: npx.gelu(x).sum(), [inf, -inf, -1e30], [1, 0, 0]),
     "gelu of the formula": (
         lambda x: npx.gelu(x, approximation="tanh").sum(), [inf, -1e30, 1e20], [1, 0, 1]
+    "logaddexp of equals": (
+        lambda x: np.logaddexp(x, np.array([0, 2, -3])).sum(), [0, 2, -3], [0.5, 0.5, 0.5]
+    ),
+    "logaddexp of equals, second": (
+        lambda x: np.logaddexp(np.array([0, inf, -inf]), x).sum(), [0, inf, -inf], [0.5, 0.5, 0.5]
     ),
     "smooth_l1": (lambda x: npx.smooth_l1(x).sum(), [inf, -inf, 0.5], [1, -1, 0.5]),
     "smooth_l1 at its corners": (lambda x: npx.smooth_l1(x, 2).sum(), [0.25, -0.25, 0], [1, -1, 0]),

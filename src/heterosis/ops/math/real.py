@@ -99,11 +99,11 @@ def logaddexp(x1: Value, x2: Value) -> Value:
     """`log(exp(x1) + exp(x2))` without overflow."""
     dtype = floating(result_type(x1, x2))
     a, b = broadcast_all("logaddexp", (cast(x1, dtype), cast(x2, dtype)))
-    apart = add(maximum(a, b), log1p(exp(negative(absolute(subtract(a, b))))))
-    # Equal infinities have no difference; of equal operands, each has half of the slope.
-    half = number(0.5, dtype)
-    middle = add(multiply(a, half), multiply(b, half))
-    return select(equal(a, b), add(middle, number(math.log(2.0), dtype)), apart)
+    # Equal operands share the slope, and equal infinities have no difference.
+    same = equal(a, b)
+    middle = add(multiply(a, weak(0.5)), multiply(b, weak(0.5)))
+    apart = select(same, weak(0.0), subtract(a, b))
+    return add(select(same, middle, maximum(a, b)), log1p(exp(negative(absolute(apart)))))
 
 
 # -- angles ---------------------------------------------------------------------------------------
