@@ -198,6 +198,10 @@ DEVIATIONS: dict[str, dict[str, str]] = {
         "trained(lambda: net(np.array([[1.0], [3.0]]))); net.running_mean.data()": (
             "averages move with a pass in training, not with the way back"
         ),
+        "net = gluon.nn.HybridSequential(prefix='')\n"
+        "net.scale = gluon.Parameter('scale', shape=(1,)); list(net.collect_params())": (
+            "a block's parameters are collected, however they were made"
+        ),
         "gluon.loss.L2Loss(batch_axis=1)(np.ones((2, 3)), np.zeros((2, 3)))": (
             "`batch_axis` counts for all arrays"
         ),

@@ -3,7 +3,15 @@
 import pytest
 
 from heterosis import autograd, cpu, gpu, init, np
-from heterosis.gluon import Constant, DeferredInitializationError, Parameter, ParameterDict, nn
+from heterosis.gluon import (
+    Constant,
+    DeferredInitializationError,
+    HybridBlock,
+    Parameter,
+    ParameterDict,
+    Trainer,
+    nn,
+)
 from heterosis.runtime.errors import (
     ArgumentError,
     ShapeError,
@@ -144,6 +152,55 @@ def test_dictionaries():
     d.reset_ctx(cpu())
     d.zero_grad()
     assert w.lr_mult == 0.5 and d.list_ctx() == [cpu()] and (w.data() == 1).all()
+
+
+class Scale(HybridBlock):
+    """A block whose parameter no dictionary made."""
+
+    def __init__(self, **kwargs):
+        super().__init__(**kwargs)
+        self.factor = Parameter("any", shape=(2,), init="ones")
+        self.offset = Constant("any", [0.0, 1.0])
+
+    def forward(self, x):
+        return x * self.factor.data() + self.offset.data()
+
+
+@pytest.mark.parametrize("hybrid", [False, True])
+def test_parameters_made_without_a_dictionary_are_the_blocks(hybrid, tmp_path):
+    net = nn.HybridSequential(prefix="")
+    net.add(Scale(prefix="a_"), Scale(prefix="b_"))
+    assert list(net.collect_params()) == ["a_factor", "a_offset", "b_factor", "b_offset"]
+    assert [p.name for p in net.collect_params().values()] == list(net.collect_params())
+    net.initialize()
+    net.hybridize(hybrid)
+    trainer = Trainer(net.collect_params(), "sgd", {"learning_rate": 0.5})
+    with autograd.record():
+        y = net(np.ones((1, 2)))
+    y.backward()
+    trainer.step(1)
+    assert y.asnumpy().tolist() == [[1, 3]]
+    assert net[0].factor.data().asnumpy().tolist() == [0.5, 0.5]
+    assert net[1].factor.data().asnumpy().tolist() == [0.5, 0]
+    net.save_parameters(tmp_path / "net.params")
+    other = nn.HybridSequential()
+    other.add(Scale(), Scale())
+    other.load_parameters(tmp_path / "net.params")
+    assert (other(np.ones((1, 2))) == net(np.ones((1, 2)))).all()
+    net.cast("float16")
+    assert net(np.ones((1, 2), dtype="float16")).dtype == "float16"
+
+
+def test_what_has_a_name_from_a_dictionary_keeps_it():
+    first, second = Scale(), HybridBlock()
+    second.shared = first.factor
+    second.tied = ParameterDict("of_").get("both", shape=(2,))
+    assert second.shared.name == "scale0_factor" and second.tied.name == "of_both"
+    assert not second.collect_params()
+    second.own = second.params.get("other", shape=(2,))
+    with pytest.raises(ArgumentError, match="'hybridblock0_other' already; rename one"):
+        second.other = Parameter("other", shape=(2,))
+    assert list(second.collect_params()) == ["hybridblock0_other"]
 
 
 def test_constants_in_dictionaries():

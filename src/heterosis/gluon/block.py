@@ -75,6 +75,8 @@ class Block:
                 f"{self.name}.{name} is a parameter already and cannot be replaced. Share "
                 "parameters with the argument `params` when the block is made."
             )
+        if not parameter.listed:  # made by gluon.Parameter: else no trainer would know of it
+            self._params.adopt(name, parameter)
         parameter.belongs_to(f"{type(self).__name__} '{self._name}'")
         self._reg_params[name] = parameter
 

@@ -102,6 +102,7 @@ class Parameter:
         self._others: tuple[Parameter, ...] = ()  # itself, on each further context
         self._deferred: _Deferred | None = None
         self._owner = ""  # the block that it belongs to, for messages
+        self.listed = False  # whether it has its name from a ParameterDict
         self._trainer: Any = None
         self.grad_req = grad_req
 

@@ -71,7 +71,8 @@ class ParameterDict:
         name = self._prefix + name
         parameter = self._found(name)
         if parameter is None:
-            parameter = self._params[name] = Parameter(name, **attributes)
+            parameter = Parameter(name, **attributes)
+            self._list(parameter)
             return parameter
         for key, value in attributes.items():
             _agree(parameter, key, value)
@@ -84,12 +85,25 @@ class ParameterDict:
         if parameter is None:
             if value is None:
                 raise UnknownKeyError(f"there is no constant {name!r}; give a value to make one.")
-            parameter = self._params[name] = Constant(name, value)
+            parameter = Constant(name, value)
+            self._list(parameter)
         elif not isinstance(parameter, Constant):
             raise ArgumentError(f"{name!r} is a parameter already, and no constant; rename one.")
         elif value is not None and not _same(parameter.value, value):
             raise ArgumentError(f"constant {name!r} exists with another value; rename one of them.")
         return parameter
+
+    def adopt(self, name: str, parameter: Parameter) -> None:
+        """Take in a parameter that was made without a dictionary, and call it `prefix + name`."""
+        name = self._prefix + name
+        if self._found(name) is not None:
+            raise ArgumentError(f"there is a parameter {name!r} already; rename one of them.")
+        parameter.name = name
+        self._list(parameter)
+
+    def _list(self, parameter: Parameter) -> None:
+        parameter.listed = True
+        self._params[parameter.name] = parameter
 
     def _found(self, name: str) -> Parameter | None:
         if name not in self._params and self.shared is not None and name in self.shared:
