@@ -32,7 +32,7 @@ _BINARY = "use gluon.loss.SigmoidBCELoss()"
 _IN_PLACE = "write `x[...] = value`, or `x += value`: arrays are changed in place"
 
 _LAYERS = {
-    "Linear": "use nn.Dense(out_features); the inputs are counted at the first call",
+    "Linear": "use nn.Dense(out_features, flatten=False); the inputs are counted at the first call",
     "Module": _BLOCK,
     "Model": _BLOCK,
     "Layer": _BLOCK,
@@ -82,7 +82,7 @@ _LAYERS = {
     "L1Loss": "use gluon.loss.L1Loss()",
     "HuberLoss": "use gluon.loss.HuberLoss()",
     "SmoothL1Loss": "use gluon.loss.HuberLoss()",
-    "KLDivLoss": "use gluon.loss.KLDivLoss()",
+    "KLDivLoss": "use gluon.loss.KLDivLoss(), which adds up the numbers of a sample",
     "BCELoss": "use gluon.loss.SigmoidBCELoss(from_sigmoid=True)",
     "BCEWithLogitsLoss": _BINARY,
     "NLLLoss": "use gluon.loss.SoftmaxCrossEntropyLoss(from_logits=True)",
@@ -172,7 +172,7 @@ HINTS: dict[str, Mapping[str, str]] = {
         "Model": _BLOCK,
         "Sequential": "use gluon.nn.Sequential or gluon.nn.HybridSequential",
         "Dense": "use gluon.nn.Dense",
-        "Linear": "use gluon.nn.Dense",
+        "Linear": "use gluon.nn.Dense with flatten=False",
         "DataLoader": "use gluon.data.DataLoader",
         "functional": _FUNCTIONAL,
         "optim": "use gluon.Trainer(net.collect_params(), 'adam')",
