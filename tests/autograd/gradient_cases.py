@@ -118,6 +118,11 @@ POINTS: dict[str, list[Point]] = {
         Point({"x1": numpy.array([0.0, 2.0, -1.5, 0.0]), "x2": exponent}, {})
         for exponent in (2, 3.0, numpy.array([2, 3, 4, 5]))
     ],
+    "log_sum": [
+        Point(
+            {"a": numpy.array([0.0, 2.0, -1.5, 0.5]), "b": numpy.array([0.0, 2.0, 3.0, -9.0])}, {}
+        )
+    ],
     "digamma": [Point({"x": numpy.array([1.0, 2.0, 3.0, 0.25])}, {})],
     "gammaln": [Point({"x": numpy.array([1.0, 2.0, 3.0, 0.25])}, {})],
     "cholesky": [

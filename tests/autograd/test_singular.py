@@ -146,6 +146,20 @@ def test_gradient(name):
         numpy.testing.assert_allclose(_gradient(f, values), expected, 1e-5, 1e-6)
 
 
+@pytest.mark.parametrize("hybrid", [False, True])
+def test_logaddexp_has_a_second_derivative_where_operands_are_equal(hybrid):
+    def slope(x, y):
+        x.attach_grad()
+        with autograd.record():
+            (found,) = autograd.grad(np.logaddexp(x, y).sum(), [x], create_graph=True)
+            found.sum().backward()
+        return x.grad
+
+    slope = heterosis.hybridize(slope) if hybrid else slope
+    found = slope(np.array([0, 2, inf, 1e3]), np.array([0, 2, inf, -1e3]))
+    numpy.testing.assert_allclose(found.asnumpy(), [0.25, 0.25, 0, 0], 1e-5)
+
+
 MATRICES = {  # of all ranks, and their cofactors
     "rank 2": ([[1, 2], [3, 4]], [[4, -3], [-2, 1]]),
     "rank 1": ([[1, 2], [2, 4]], [[4, -2], [-2, 1]]),

@@ -93,17 +93,28 @@ def float_power(x1: Value, x2: Value) -> Value:
     return power(cast(x1, "float64"), cast(x2, "float64"))
 
 
+def _pull_log_sum(g: Value, y: Value, a: Value, b: Value) -> tuple[Value, Value]:
+    # Smooth where the operands are equal, as the formula with `maximum` is not.
+    endless = logical_and(equal(a, b), equal(absolute(a), weak(math.inf)))
+    apart = select(endless, weak(0.0), subtract(a, b))
+    return multiply(g, sigmoid(apart)), multiply(g, sigmoid(negative(apart)))
+
+
+@operation(public=(), gradient=_pull_log_sum)
+def log_sum(a: Value, b: Value) -> Value:
+    """`log(exp(a) + exp(b))` of arrays of one shape and type."""
+    apart = add(maximum(a, b), log1p(exp(negative(absolute(subtract(a, b))))))
+    # Equal infinities have no difference.
+    return select(equal(a, b), add(a, number(math.log(2.0), a.dtype)), apart)
+
+
 # `absolute`: near zero the larger operand and the logarithm cancel, as they do in NumPy.
 @operation(numpy=numpy.logaddexp, samples=Samples(BRIEF[2], dtypes=_PRECISE, absolute=8))
 def logaddexp(x1: Value, x2: Value) -> Value:
     """`log(exp(x1) + exp(x2))` without overflow."""
     dtype = floating(result_type(x1, x2))
     a, b = broadcast_all("logaddexp", (cast(x1, dtype), cast(x2, dtype)))
-    # Equal operands share the slope, and equal infinities have no difference.
-    same = equal(a, b)
-    middle = add(multiply(a, weak(0.5)), multiply(b, weak(0.5)))
-    apart = select(same, weak(0.0), subtract(a, b))
-    return add(select(same, middle, maximum(a, b)), log1p(exp(negative(absolute(apart)))))
+    return log_sum(a, b)
 
 
 # -- angles ---------------------------------------------------------------------------------------
