@@ -143,6 +143,17 @@ def test_blocks_in_lists_are_warned_of():
         assert len(net.collect_params()) == 2
 
 
+def test_parameters_in_lists_are_warned_of():
+    net = nn.Block()
+    net.weights = [Parameter("weight", shape=(2,))]
+    with pytest.warns(UserWarning, match=r"Block\.weights holds a Parameter that is not part"):
+        net.collect_params()
+    net.weights = {"one": net.params.get("weight", shape=(2,))}
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert len(net.collect_params()) == 1
+
+
 def test_hooks_and_apply():
     net, seen = Net(), []
     net.initialize()

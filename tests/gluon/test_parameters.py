@@ -197,10 +197,13 @@ def test_what_has_a_name_from_a_dictionary_keeps_it():
     second.tied = ParameterDict("of_").get("both", shape=(2,))
     assert second.shared.name == "scale0_factor" and second.tied.name == "of_both"
     assert not second.collect_params()
+    second.params.update({"given": Parameter("given", shape=(2,))})
+    second.given = second.params["given"]
+    assert list(second.collect_params()) == ["given"]
     second.own = second.params.get("other", shape=(2,))
     with pytest.raises(ArgumentError, match="'hybridblock0_other' already; rename one"):
         second.other = Parameter("other", shape=(2,))
-    assert list(second.collect_params()) == ["hybridblock0_other"]
+    assert list(second.collect_params()) == ["given", "hybridblock0_other"]
 
 
 def test_constants_in_dictionaries():

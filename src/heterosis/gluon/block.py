@@ -130,12 +130,19 @@ class Block:
         return found
 
     def _check_containers(self) -> None:
-        """Warn of blocks in lists and dictionaries: they are not registered."""
+        """Warn of blocks and parameters in lists and dictionaries: they are not registered."""
         children = set(map(id, self._children.values()))
         for name, value in self.__dict__.items():
             if name == "_children" or not isinstance(value, list | tuple | dict):
                 continue
-            if any(id(block) not in children for block in _blocks_in(value)):
+            parts = list(_parts_in(value))
+            if any(isinstance(part, Parameter) and not part.listed for part in parts):
+                warnings.warn(
+                    f"{type(self).__name__}.{name} holds a Parameter that is not part of the "
+                    "model: make it with self.params.get(name, ...), or assign it to an attribute.",
+                    stacklevel=3,
+                )
+            if any(isinstance(part, Block) and id(part) not in children for part in parts):
                 warnings.warn(
                     f'"{type(self).__name__}.{name}" is an unregistered container with Blocks. '
                     "Blocks in a list, tuple or dict are not part of the model: use "
@@ -289,14 +296,14 @@ def _named(
     return full, ParameterDict(outer.prefix + own, outer.shared)
 
 
-def _blocks_in(value: Any) -> Iterator[Block]:
-    if isinstance(value, Block):
+def _parts_in(value: Any) -> Iterator[Block | Parameter]:
+    if isinstance(value, Block | Parameter):
         yield value
     elif isinstance(value, dict):
         value = list(value.values())
     if isinstance(value, list | tuple):
         for item in value:
-            yield from _blocks_in(item)
+            yield from _parts_in(item)
 
 
 def framed(block: Block, members: Iterable[tuple[str, Block]]) -> str:

@@ -118,6 +118,8 @@ class ParameterDict:
                     f"two parameters have the name {name!r}: make the blocks in different name "
                     "scopes, or give them prefixes."
                 )
+        for parameter in other.values():
+            parameter.listed = True
         self._params.update(other.items())
 
     def rename(self, prefix: str) -> None:
