@@ -88,6 +88,7 @@ CASES = {
     "gelu": (lambda x: npx.gelu(x).sum(), [inf, -inf, -1e30], [1, 0, 0]),
     "gelu of the formula": (
         lambda x: npx.gelu(x, approximation="tanh").sum(), [inf, -1e30, 1e20], [1, 0, 1]
+    ),
     "logaddexp of equals": (
         lambda x: np.logaddexp(x, np.array([0, 2, -3])).sum(), [0, 2, -3], [0.5, 0.5, 0.5]
     ),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -180,6 +181,9 @@ class _Reader:
             raise UnsupportedError(
                 f"graph {message.name!r} has sparse arrays, which are not read; store them dense."
             )
+        named = (*message.initializers, *message.inputs, *message.outputs)
+        if not all(item.name for item in named):
+            raise FormatError(f"graph {message.name!r}: an array, input or output has no name.")
         arrays = {t.name: self.tensor(t) for t in message.initializers}
         inputs = [_input(v) for v in message.inputs if v.name not in arrays]
         return Graph(
@@ -196,7 +200,7 @@ class _Reader:
             tuple(message.outputs),
             tuple(self.node(n) for n in message.nodes),
             tuple(message.parameters),
-            {a.name: self.attribute(a) for a in message.defaults},
+            self.attributes(message.defaults),
             _versions(message.operators),
         )
 
@@ -209,8 +213,11 @@ class _Reader:
             message.name or "",
             tuple(message.inputs),
             tuple(message.outputs),
-            {a.name: self.attribute(a) for a in message.attributes if a.name != _HINT},
+            self.attributes(message.attributes),
         )
+
+    def attributes(self, messages: Sequence[Message]) -> dict[str, Any]:
+        return {a.name or "": self.attribute(a) for a in messages if a.name != _HINT}
 
     def attribute(self, message: Message) -> Any:
         if message.reference:
@@ -230,6 +237,8 @@ class _Reader:
                 return [_text(v) for v in value]
             case "t":
                 return self.tensor(value)
+            case "g" if value is None:
+                raise FormatError(f"attribute {message.name!r} announces a graph and has none.")
             case "g":
                 return self.graph(value)
             case "tensors":

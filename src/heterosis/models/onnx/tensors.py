@@ -25,6 +25,7 @@ _UNREAD = {
     26: "2-bit integers",
 }  # fmt: skip
 _MOST_DIMENSIONS = 64
+_ADDRESSES = 1 << 62
 # Where elements stand if they are listed one by one, and as what: some are listed as their bits.
 _LISTED = {
     "float32": "float_data", "float64": "double_data", "int64": "int64_data",
@@ -53,6 +54,8 @@ def array(message: Message, folder: str | None) -> numpy.ndarray:
     if any(n < 0 for n in shape) or len(shape) > _MOST_DIMENSIONS:
         raise FormatError(f"{name} has shape {shape}.")
     dtype = numpy_dtype(dtype_of(message.data_type))
+    if math.prod(max(n, 1) for n in shape) * dtype.itemsize >= _ADDRESSES:
+        raise FormatError(f"{name} has shape {shape}, for which no machine has room.")
     count = math.prod(shape)
     if message.data_location == 1:
         data = _from_file(name, message, folder, count * dtype.itemsize)
