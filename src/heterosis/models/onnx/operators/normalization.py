@@ -156,7 +156,7 @@ def _layer_normalized(
     inverse = 1 / np.sqrt(variance + epsilon)
     y = np.reshape((wide - mean) * inverse, shape).astype(str(x.dtype)) * scale
     y = y if bias is None else y + bias
-    return y, np.reshape(mean, reduced), np.reshape(inverse, reduced)
+    return (y, np.reshape(mean, reduced), np.reshape(inverse, reduced)) if outputs > 1 else y
 
 
 @operator("LayerNormalization", since=17)
@@ -167,7 +167,11 @@ def _layer_normalization(
     *, axis: int = -1, epsilon: float = _EPSILON, stash_type: int = 1, _outputs: int = 1,
 ) -> Any:  # fmt: skip
     _check_stash("LayerNormalization", x, stash_type)
-    return _layer_normalized(x, scale, bias, axis, epsilon, _outputs)
+    found = _layer_normalized(x, scale, bias, axis, epsilon, _outputs)
+    if _outputs == 1:
+        return found
+    y, *statistics = found
+    return y, *(v.astype(dtype_of(stash_type)) for v in statistics)
 
 
 @operator("RMSNormalization", since=23)
