@@ -207,26 +207,6 @@ def _scatter_nd(x: Any, indices: Any, updates: Any, *, reduction: str = "none") 
     return _written(x, coordinates, updates, reduction)
 
 
-@operator("TensorScatter", since=24)
-def _tensor_scatter(
-    x: Any, update: Any, write_indices: Any = None, *, axis: int = -2, mode: str = "linear"
-) -> Any:
-    if mode not in ("linear", "circular"):
-        raise ArgumentError(f"TensorScatter by {mode!r}; there are linear and circular.")
-    axis = place(axis, len(x.shape))
-    x, update = np.moveaxis(x, axis, 1), np.moveaxis(update, axis, 1)
-    batch, length = update.shape[:2]
-    places = np.reshape(np.arange(length, dtype="int64"), (1, length))
-    if write_indices is not None:
-        places = places + np.reshape(write_indices.astype("int64"), (batch, 1))
-    if mode == "circular":
-        places = places % x.shape[1]
-    rows = np.reshape(np.arange(batch, dtype="int64"), (batch, 1))
-    shape = (batch, length)
-    coordinates = np.stack([np.broadcast_to(rows, shape), np.broadcast_to(places, shape)])
-    return np.moveaxis(npx.index_update(x, coordinates, update), 1, axis)
-
-
 # -- places that hold something --------------------------------------------------------------------
 
 

@@ -159,23 +159,6 @@ _enter_place("ArgMax", np.argmax)
 _enter_place("ArgMin", np.argmin)
 
 
-@operator("Hardmax", since=13)
-def _hardmax(x: Any, *, axis: int = -1) -> Any:
-    axis = place(axis, len(x.shape))
-    shape = [1] * len(x.shape)
-    shape[axis] = x.shape[axis]
-    numbers = np.reshape(np.arange(x.shape[axis], dtype="int64"), tuple(shape))
-    most = np.argmax(x, axis=axis, keepdims=True).astype("int64")
-    return np.equal(numbers, most).astype(str(x.dtype))
-
-
-@operator("Hardmax")
-def _hardmax_of_rows(x: Any, *, axis: int = 1) -> Any:
-    axis = axis if axis == len(x.shape) else place(axis, len(x.shape))
-    rows = np.reshape(x, (count(x.shape[:axis]), count(x.shape[axis:])))
-    return np.reshape(_hardmax(rows), x.shape)
-
-
 # -- running sums ----------------------------------------------------------------------------------
 
 

@@ -63,6 +63,7 @@ def operator(
     def enter(compute: Callable[..., Any]) -> Callable[..., Any]:
         for name in names:
             rows = _TABLE.setdefault((domain, name), [])
+            assert all(row.since != since for row in rows), f"{name} {since} is there twice"
             rows.append(_row(name, since, compute, on_host, keeps=keeps))
             rows.sort(key=lambda row: -row.since)
         return compute
