@@ -217,3 +217,12 @@ def test_shapes_that_follow_from_values_are_refused_hybridized():
     net.hybridize()
     with pytest.raises(HeterosisError):
         net(np.ones((2, 3)), np.array([3.0, 2.0]))
+
+
+def test_arrays_without_elements_are_no_parameters():
+    """As what a Resize leaves out is often written."""
+    empty = numpy_helper.from_array(numpy.zeros(0, "float32"), "roi")
+    scales = numpy_helper.from_array(numpy.array([1, 2], "float32"), "scales")
+    net = loaded([node("Resize", "x roi scales", "y")], [empty, scales])
+    assert "roi" not in net.collect_params()
+    assert net(np.array([[1.0, 2.0]])).asnumpy().tolist() == [[1, 1, 2, 2]]

@@ -39,8 +39,9 @@ class OnnxNetwork(HybridBlock):
             self._stored[name] = self._stored_array(name, host)
 
     def _stored_array(self, name: str, host: numpy.ndarray) -> Any:
-        if host.ndim == 0 or (host.dtype.kind in "iub" and host.size <= _FEW):
-            return host  # exponents, bounds, sizes, axes: nothing that is trained
+        few = host.dtype.kind in "iub" and host.size <= _FEW
+        if few or host.ndim == 0 or host.size == 0:
+            return host  # exponents, bounds, sizes, axes, what is left out: nothing that is trained
         trained = host.dtype.kind not in "iub"
         dtype = str(host.dtype)
         parameter = self.params.get(
