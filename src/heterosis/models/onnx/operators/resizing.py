@@ -52,9 +52,12 @@ def _origins(how: _How, old: int, new: int, scale: float, roi: Sequence[float]) 
         case "align_corners":
             return place * 0 if length == 1 else place * (old - 1) / (length - 1)
         case "tf_crop_and_resize":
-            width = (end - start) * (old - 1)
-            step = numpy.full(new, width / 2) if length == 1 else place * width / (length - 1)
-            return step + start * (old - 1)
+            # In the precision that regions come in: halves are rounded as the standard rounds them.
+            part, first = (numpy.float32(end) - numpy.float32(start)), numpy.float32(start)
+            step = place * part * (old - 1) / (length - 1 if length != 1 else 1)
+            middle = numpy.full(new, float(part * (old - 1) / 2))
+            found: numpy.ndarray = (middle if length == 1 else step) + first * (old - 1)
+            return found
     raise FormatError(f"Resize: coordinate_transformation_mode={how.coordinates!r}.")
 
 
