@@ -17,14 +17,13 @@ from heterosis.runtime.errors import FormatError, HeterosisError, MissingFileErr
 FLOAT = TensorProto.FLOAT
 
 
-def value(name, shape=("n", 3), kind=FLOAT):
+def value(name, shape=None, kind=FLOAT):
     return helper.make_tensor_value_info(name, kind, shape)
 
 
-def model(nodes, arrays=(), inputs=("x",), outputs=("y",), **options):
-    graph = helper.make_graph(
-        nodes, "net", [*map(value, inputs)], [*map(value, outputs)], [*arrays]
-    )
+def model(nodes, arrays=(), inputs=("x",), outputs=("y",), shape=None, **options):
+    described = [value(name, shape) for name in inputs]
+    graph = helper.make_graph(nodes, "net", described, [*map(value, outputs)], [*arrays])
     options.setdefault("opset_imports", [helper.make_opsetid("", 17)])
     return helper.make_model(graph, **options)
 

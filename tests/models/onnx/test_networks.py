@@ -1,5 +1,7 @@
 """Networks that are read can all that other networks can: sizes, gradients, files, control flow."""
 
+import copy
+
 import numpy
 import pytest
 from onnx import TensorProto, helper, numpy_helper
@@ -7,7 +9,7 @@ from onnx import TensorProto, helper, numpy_helper
 from heterosis import autograd, gluon, np
 from heterosis.backends.heterosis_library import Library
 from heterosis.models import from_onnx
-from heterosis.runtime.errors import HeterosisError, UnsupportedError
+from heterosis.runtime.errors import DTypeError, HeterosisError, ShapeError, UnsupportedError
 from tests.models.onnx.test_files import FLOAT, model, value
 
 RANDOM = numpy.random.default_rng(0)
@@ -226,3 +228,33 @@ def test_arrays_without_elements_are_no_parameters():
     net = loaded([node("Resize", "x roi scales", "y")], [empty, scales])
     assert "roi" not in net.collect_params()
     assert net(np.array([[1.0, 2.0]])).asnumpy().tolist() == [[1, 1, 2, 2]]
+
+
+def test_inputs_of_other_types_and_shapes_are_refused():
+    net = loaded([node("Relu", "x", "y")], shape=("rows", 3))
+    assert net(np.ones((5, 3), dtype="float16")).dtype == "float16"
+    with pytest.raises(DTypeError, match=r"'x' is of type int64; expected float32"):
+        net(np.ones((2, 3), dtype="int64"))
+    for shape in ((2, 4), (3,), (1, 2, 3)):
+        with pytest.raises(ShapeError, match=r"expected \(-1, 3\)"):
+            net(np.ones(shape))
+
+
+def test_a_copy_has_parameters_of_its_own():
+    net = by_rows()
+    other, x = copy.deepcopy(net), drawn(2, 2, 3)
+    other.collect_params()["w"].set_data(np.zeros((6, 5)))
+    close(net(np.array(x)), expected(x))
+    close(other(np.array(x)), numpy.maximum(numpy.broadcast_to(B, (2, 5)), 0))
+
+
+def test_what_is_changed_is_changed_in_what_follows_from_it():
+    large = numpy.arange(40 * 40, dtype="float32").reshape(40, 40)  # not carried beside
+    nodes = [node("Transpose", "w", "t", perm=[1, 0]), node("Gemm", "x t", "y")]
+    net = loaded(nodes, [numpy_helper.from_array(large, "w")])
+    for hybridized in (False, True):
+        net.hybridize(hybridized)
+        x = drawn(2, 40)
+        for factor in (1, 2):
+            net.collect_params()["w"].set_data(np.array(large * factor))
+            close(net(np.array(x)), x @ large.T * factor)

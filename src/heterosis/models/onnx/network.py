@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from dataclasses import replace
 from typing import Any
 
 import numpy
@@ -10,12 +11,15 @@ import numpy
 from heterosis import np
 from heterosis.gluon.hybrid_block import HybridBlock
 from heterosis.io.files import FileName
+from heterosis.ir.types import is_float
 from heterosis.models.onnx import format as onnx_format
 from heterosis.models.onnx.evaluation import Plan
+from heterosis.models.onnx.format import Input
 from heterosis.models.onnx.values import Stored
-from heterosis.runtime.errors import ArgumentError
+from heterosis.runtime.errors import ArgumentError, DTypeError, ShapeError
 
 _FEW = 16  # integers of which there are so few are sizes and axes rather than tables
+_CARRIED = 1024  # elements of arrays that are kept as they were in the file, beside the parameter
 
 
 def from_onnx(source: FileName | bytes) -> OnnxNetwork:
@@ -32,13 +36,11 @@ class OnnxNetwork(HybridBlock):
 
     def __init__(self, model: onnx_format.Model):
         super().__init__(prefix="", params=None)  # parameters have the file's names
-        self._plan = Plan(model)
-        self._names = [i.name for i in model.graph.inputs]
-        self._stored: dict[str, Any] = {}
-        for name, host in model.graph.arrays.items():
-            self._stored[name] = self._stored_array(name, host)
+        self._described = model.graph.inputs
+        self._stored = {name: self._placed(name, a) for name, a in model.graph.arrays.items()}
+        self._plan = Plan(replace(model, graph=replace(model.graph, arrays={})))
 
-    def _stored_array(self, name: str, host: numpy.ndarray) -> Any:
+    def _placed(self, name: str, host: numpy.ndarray) -> Any:
         few = host.dtype.kind in "iub" and host.size <= _FEW
         if few or host.ndim == 0 or host.size == 0:
             return host  # exponents, bounds, sizes, axes, what is left out: nothing that is trained
@@ -51,12 +53,14 @@ class OnnxNetwork(HybridBlock):
         parameter.initialize()
         parameter.set_data(np.array(host, dtype=dtype))
         self._reg_params[name] = parameter
-        return Stored(host, parameter.data)
+        if host.size <= _CARRIED:
+            return Stored(lambda: host, parameter.data)
+        return Stored(lambda: parameter.data().asnumpy(), parameter.data)
 
     @property
     def inputs(self) -> list[str]:
         """The names of the inputs, in their order."""
-        return list(self._names)
+        return [given.name for given in self._described]
 
     @property
     def outputs(self) -> list[str]:
@@ -65,20 +69,49 @@ class OnnxNetwork(HybridBlock):
 
     def forward(self, *arrays: Any) -> Any:
         """The outputs for the inputs, in their order; a tuple if there are several."""
-        if len(arrays) != len(self._names):
+        if len(arrays) != len(self._described):
             raise ArgumentError(
-                f"OnnxNetwork: {len(arrays)} inputs; expected {len(self._names)}: {self._names}."
+                f"OnnxNetwork: {len(arrays)} inputs; expected {len(self.inputs)}: {self.inputs}."
             )
-        found = self._plan.run({**self._stored, **dict(zip(self._names, arrays, strict=True))})
+        for array, described in zip(arrays, self._described, strict=True):
+            if isinstance(array, np.ndarray):
+                _check(array, described)
+        found = self._plan.run({**self._stored, **dict(zip(self.inputs, arrays, strict=True))})
         return found[0] if len(found) == 1 else tuple(found)
 
     def _arguments(self) -> inspect.Signature:
-        if not all(name.isidentifier() for name in self._names):
+        if not all(name.isidentifier() for name in self.inputs):
             return super()._arguments()
         kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
-        return inspect.Signature([inspect.Parameter(name, kind) for name in self._names])
+        return inspect.Signature([inspect.Parameter(name, kind) for name in self.inputs])
 
     def __repr__(self) -> str:
         graph = self._plan.model.graph
-        inputs, outputs = ", ".join(self._names), ", ".join(graph.outputs)
+        inputs, outputs = ", ".join(self.inputs), ", ".join(graph.outputs)
         return f"OnnxNetwork({inputs} -> {outputs}, {len(graph.nodes)} nodes)"
+
+
+def _check(array: np.ndarray, described: Input) -> None:
+    """Refuse what the network is not made for. Floats may be of another width: a network can be
+    cast."""
+    dtype, shape = described.dtype, described.shape
+    if dtype is not None and array.dtype != dtype and not (is_float(dtype) and _is_float(array)):
+        raise DTypeError(
+            f"OnnxNetwork: input {described.name!r} is of type {array.dtype}; expected {dtype}. "
+            f"Convert it: x.astype({dtype!r})."
+        )
+    if shape is not None and not _fits(array.shape, shape):
+        raise ShapeError(
+            f"OnnxNetwork: input {described.name!r} has shape {array.shape}; expected {shape}, "
+            "where -1 is any number. The file fixes the others; export it with dynamic ones."
+        )
+
+
+def _is_float(array: np.ndarray) -> bool:
+    return is_float(str(array.dtype))
+
+
+def _fits(shape: tuple[int, ...], expected: tuple[int, ...]) -> bool:
+    return len(shape) == len(expected) and all(
+        n in (-1, m) for m, n in zip(shape, expected, strict=True)
+    )

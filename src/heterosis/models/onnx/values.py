@@ -20,29 +20,22 @@ SMALL = 64
 
 
 class Stored:
-    """An array that came with the file: as it was, and as the parameter that it became."""
+    """An array that came with the file: as it was there, and as the parameter that it became.
+    Neither is made before it is asked for."""
 
-    def __init__(self, host: numpy.ndarray, array: Callable[[], _core.ndarray]):
+    def __init__(self, host: Callable[[], Any], array: Callable[[], _core.ndarray]):
         self._host, self.array = host, array
 
     @property
     def host(self) -> numpy.ndarray:
-        """The array as it was in the file."""
-        return self._host
+        """The array as NumPy's, as it was in the file: where it decides about shapes."""
+        found = self._host()
+        return found.host if isinstance(found, Stored) else found
 
 
 class Following(Stored):
-    """What follows from arrays that came with the file: from what they are by now, where it is
-    computed with; from what they were, where it decides about shapes. Neither before it is asked.
-    """
-
-    def __init__(self, host: Callable[[], Any], array: Callable[[], _core.ndarray]):
-        self._on_host, self.array = host, array
-
-    @property
-    def host(self) -> numpy.ndarray:
-        found = self._on_host()
-        return found.host if isinstance(found, Stored) else found
+    """What follows from arrays that came with the file: computed from the parameters as they are by
+    now, but from what they were where it decides about shapes."""
 
 
 def is_known(value: Any) -> bool:
