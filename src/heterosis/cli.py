@@ -51,17 +51,31 @@ def _names(arguments: argparse.Namespace) -> None:
 def _export(arguments: argparse.Namespace) -> None:
     import heterosis
 
-    saved = heterosis.load(arguments.program)
     path = arguments.output or os.path.splitext(arguments.program)[0]
-    target, weights = arguments.target, arguments.weights
-    written = heterosis.export(
-        saved, path, target=target, threads=arguments.threads, weights=weights
-    )
+    options = {name: getattr(arguments, name) for name in ("target", "threads", "weights")}
+    if arguments.program.endswith(".onnx"):
+        net = heterosis.models.from_onnx(arguments.program)
+        inputs, axes = net.samples(dict(arguments.size or ()))
+        written = heterosis.export(net, path, *inputs, dynamic=axes, **options)
+    else:
+        written = heterosis.export(heterosis.load(arguments.program), path, **options)
     print(*written, sep="\n")
 
 
+def _size(text: str) -> tuple[str, int]:
+    name, _, number = text.partition("=")
+    if name and number.isdecimal():
+        return name, int(number)
+    raise argparse.ArgumentTypeError(f"{text} is no size; expected a name and a number, as n=1")
+
+
 def _export_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("program", help="a file that heterosis.save has written")
+    help = "a file that heterosis.save has written, or an ONNX file, which ends in .onnx"
+    parser.add_argument("program", help=help)
+    help = (
+        "fix a size that an ONNX file leaves open, by its name there, as batch=1; may be repeated"
+    )
+    parser.add_argument("--size", action="append", type=_size, metavar="NAME=N", help=help)
     help = "native: a shared library that needs no Python, and its header"
     parser.add_argument("--format", choices=["native"], default="native", help=help)
     help = "a path that ends in my_mlp, for libmy_mlp.so and my_mlp.h (default: the program's)"
@@ -117,7 +131,12 @@ def _run_arguments(parser: argparse.ArgumentParser) -> None:
 
 COMMANDS = (
     Command("demo", "a network: imperative, hybridized, exported, timed", _demo, _demo_arguments),
-    Command("export", "a saved program as a library without Python", _export, _export_arguments),
+    Command(
+        "export",
+        "a saved program, or an ONNX file, as a library without Python",
+        _export,
+        _export_arguments,
+    ),
     Command("inspect", "what an exported library computes", _inspect, _inspect_arguments),
     Command("ir", "the primitives that programs are made of", _ir),
     Command("names", "MXNet's public names, and which of them exist here", _names),

@@ -23,6 +23,7 @@ _SHAPES = (
     (7, 9),
     (17,),
     (33, 5),
+    (20, 33),  # with whole squares in them
     (),
     (1,),
     (0,),

@@ -92,12 +92,12 @@ class Node:
 
 @dataclass(frozen=True)
 class Input:
-    """An input of a graph: None for an element type or a shape that the file does not tell, -1 for
-    an extent that it does not."""
+    """An input of a graph: None for an element type or a shape that the file does not tell, a name
+    for an extent that it does not."""
 
     name: str
     dtype: str | None
-    shape: tuple[int, ...] | None
+    shape: tuple[int | str, ...] | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -269,5 +269,8 @@ def _input(message: Message) -> Input:
         return Input(message.name, None, None)
     shape = None
     if tensor.shape is not None:
-        shape = tuple(-1 if d.value is None else d.value for d in tensor.shape.dims)
+        shape = tuple(
+            d.name or f"{message.name}.{axis}" if d.value is None else d.value
+            for axis, d in enumerate(tensor.shape.dims)
+        )
     return Input(message.name, tensors.dtype_of(tensor.element) if tensor.element else None, shape)

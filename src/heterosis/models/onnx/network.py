@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -19,6 +20,7 @@ from heterosis.models.onnx.values import Stored
 from heterosis.runtime.errors import ArgumentError, DTypeError, ShapeError
 
 _FEW = 16  # integers of which there are so few are sizes and axes rather than tables
+_SOME = 8  # a size that none is known of, and the next ones
 _CARRIED = 1024  # elements of arrays that are kept as they were in the file, beside the parameter
 
 
@@ -67,6 +69,28 @@ class OnnxNetwork(HybridBlock):
         """The names of the outputs, in their order."""
         return list(self._plan.model.graph.outputs)
 
+    def samples(self, sizes: Mapping[str, int]) -> tuple[list[np.ndarray], dict[str, list[int]]]:
+        """Inputs as the file describes them, with these sizes, by their names in the file, and of
+        each the axes whose sizes have names alone: some number stands there."""
+        names = {n for i in self._described for n in i.shape or () if isinstance(n, str)}
+        if not sizes.keys() <= names:
+            raise ArgumentError(
+                f"sizes {sorted(sizes)}; the file has open ones with the names {sorted(names)}."
+            )
+        left = sorted(names - set(sizes))
+        known = dict(sizes) | {name: _SOME + place for place, name in enumerate(left)}
+        arrays, axes = [], {}
+        for given in self._described:
+            if given.shape is None or given.dtype is None:
+                raise ArgumentError(
+                    f"the file does not tell the shape and the type of input {given.name!r}: call "
+                    "heterosis.export with an array for each input."
+                )
+            shape = tuple(known[n] if isinstance(n, str) else n for n in given.shape)
+            arrays.append(np.zeros(shape, dtype=given.dtype))
+            axes[given.name] = [axis for axis, n in enumerate(given.shape) if n in left]
+        return arrays, axes
+
     def forward(self, *arrays: Any) -> Any:
         """The outputs for the inputs, in their order; a tuple if there are several."""
         if len(arrays) != len(self._described):
@@ -102,8 +126,9 @@ def _check(array: np.ndarray, described: Input) -> None:
         )
     if shape is not None and not _fits(array.shape, shape):
         raise ShapeError(
-            f"OnnxNetwork: input {described.name!r} has shape {array.shape}; expected {shape}, "
-            "where -1 is any number. The file fixes the others; export it with dynamic ones."
+            f"OnnxNetwork: input {described.name!r} has shape {array.shape}; expected "
+            f"({', '.join(map(str, shape))}), where names are any numbers. The file fixes the "
+            "others; export it with dynamic ones."
         )
 
 
@@ -111,7 +136,7 @@ def _is_float(array: np.ndarray) -> bool:
     return is_float(str(array.dtype))
 
 
-def _fits(shape: tuple[int, ...], expected: tuple[int, ...]) -> bool:
+def _fits(shape: tuple[int, ...], expected: tuple[int | str, ...]) -> bool:
     return len(shape) == len(expected) and all(
-        n in (-1, m) for m, n in zip(shape, expected, strict=True)
+        isinstance(wanted, str) or n == wanted for n, wanted in zip(shape, expected, strict=True)
     )

@@ -13,6 +13,8 @@ from heterosis.mxnet.graph import Entry, Node
 from heterosis.mxnet.operators.table import IDLE, renamed
 from heterosis.ops.record import ARRAY, KEY, REGISTRY, SEQUENCE
 
+# Operations that MXNet's symbols have under these names alone.
+NAMED = {"copy": "_np_copy", "where": "_npi_where"}
 UNKNOWN = "?"  # the operator of calls that MXNet has none for
 
 Made = Sequence[Entry] | None  # None: MXNet has no words

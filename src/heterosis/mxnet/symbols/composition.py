@@ -21,7 +21,7 @@ from heterosis.mxnet.graph import Entry, Node, variable
 from heterosis.mxnet.operators import lookup
 from heterosis.mxnet.operators.arithmetic import BINARY, WITH_NUMBER, number_attributes
 from heterosis.mxnet.operators.table import IDLE, RECORDS, ROWS, renamed, row_of
-from heterosis.mxnet.operators.writing import WRITERS
+from heterosis.mxnet.operators.writing import NAMED, WRITERS
 from heterosis.mxnet.symbols.symbol import HIDDEN, Symbol
 from heterosis.ops.record import ARRAY, KEY, REGISTRY, SEQUENCE, Record
 from heterosis.runtime import modes
@@ -90,11 +90,9 @@ def _composed(operator: str, arguments: tuple, keywords: dict[str, Any]) -> Symb
     return made(operator, [symbol.only_entry() for symbol in ordered], texts, name)
 
 
-# Operations that MXNet has under these names alone.
-_NAMED = {"copy": "_np_copy", "where": "_npi_where"}
 # Of those that captured programs write in a way of their own, what is an operator as it stands.
 _AS_IT_STANDS = {
-    *_NAMED, *WITH_NUMBER, "activation", "all", "any", "cast", "clip", "concatenate",
+    *NAMED, *WITH_NUMBER, "activation", "all", "any", "cast", "clip", "concatenate",
     "convolution", "cumsum", "deconvolution", "embedding", "expand_dims", "flip",
     "fully_connected", "max", "mean", "min", "pad", "prod", "reshape", "sort", "sum",
     "transpose",
@@ -104,7 +102,7 @@ _AS_IT_STANDS = {
 def called(record: Record, arguments: Mapping[str, Any], further: Mapping[str, Any]) -> Symbol:
     """The operator that an operation of `np` or `npx` is, on symbols: all its arrays are symbols,
     and numbers beside them attributes."""
-    operator = record.names.get("mxnet") or _NAMED.get(record.name)
+    operator = record.names.get("mxnet") or NAMED.get(record.name)
     told = [name for name, given in further.items() if given is not None]
     if record.name in WRITERS.keys() - _AS_IT_STANDS:
         operator = None

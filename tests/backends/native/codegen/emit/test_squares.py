@@ -47,6 +47,30 @@ def test_results_of_several(shape, types):
             numpy.testing.assert_array_equal(g.asnumpy(), expected)
 
 
+BESIDE = {  # values that are one for each row of the result, or follow from where an element is
+    "a column": lambda x, np: x.T + x[:1].T,
+    "a column twice": lambda x, np: x.T * x[:1].T - x[1:2].T,
+    "a row": lambda x, np: x.T + x[:, 1],
+    "a row and a column": lambda x, np: x.T * x[:1].T + x[:, 1],
+    "a triangle": lambda x, np: np.tril(x.T),
+    "a triangle, turned": lambda x, np: np.triu(x, 3).T,
+    "places": lambda x, np: x.T * np.arange(x.shape[1])[:, None] - np.arange(x.shape[0]),
+    "a number of each stack": lambda x, np: (
+        np.stack([x, x + 1]).transpose(0, 2, 1) * np.arange(2).reshape(2, 1, 1)
+    ),
+}
+
+
+@pytest.mark.parametrize("shape", SIDES[:-2], ids=str)
+@pytest.mark.parametrize("beside", BESIDE)
+def test_what_stands_beside(beside, shape):
+    x, function = drawn(shape, "float32"), BESIDE[beside]
+    expected = function(x, numpy)
+    hybridized = heterosis.hybridize(lambda x: function(x, np))
+    for got in (function(np.array(x), np), hybridized(np.array(x))):
+        numpy.testing.assert_array_equal(got.asnumpy(), expected)
+
+
 def test_sizes_that_change():
     hybridized = heterosis.hybridize(lambda x: x.T + 1)
     for shape in [(20, 30), (21, 30), (40, 7), (5, 5), (100, 100), (0, 4), (1, 33), (64, 64)]:

@@ -301,7 +301,6 @@ class _Emitter:
         (top, bottom), (left, right) = self._range(turned.level), self._range(self.vector_level)
         height = f.round_down(f.sub_size(bottom, top), side)
         lower, width = f.add_size(top, height), f.round_down(right, side)
-        self._hoist(scope, [s.value for s in self.nest.stores], 0, None)
         with f.loop(top, lower, side) as rows:
             band = self._advance(scope, turned.level, rows.index)
             with f.loop(left, width, side) as columns:
@@ -310,6 +309,7 @@ class _Emitter:
             below = f.compare("sge", rows.index, f.i64(lower))
             start = f.select(below, f.i64(left), f.i64(width))
             row = self._advance(scope, turned.level, rows.index)
+            self._hoist(row, [s.value for s in self.nest.stores], 0, None)
             self._span(row, self.vector_level, start, right, self._point)
 
     def _square(self, scope: _Scope, turned: Turned, side: int) -> None:

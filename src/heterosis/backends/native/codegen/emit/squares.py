@@ -41,6 +41,9 @@ def turned_loads(nest: Nest) -> Turned | None:
     applied = sum(isinstance(s, Apply) for s in nest.steps)
     if not apart or len(apart) > _FEW_LOADS or applied > _FEW_STEPS:
         return None
+    written = {s.operand.buffer for s in nest.stores}
+    if any(o.buffer in written for o in apart.values()):  # a square is read before it is written
+        return None
     levels = {_run(o) for o in apart.values()}
     level = levels.pop()
     if levels or level is None or any(_is_short(nest.kept[at]) for at in (level, across)):
