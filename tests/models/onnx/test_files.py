@@ -171,6 +171,22 @@ def test_operators_that_are_not_done_are_all_named():
         from_onnx(model(nodes).SerializeToString())
 
 
+def test_versions_that_are_not_known_yet():
+    later = [helper.make_opsetid("", 1000)]
+    data = model([helper.make_node("Relu", ["x"], ["y"])], opset_imports=later).SerializeToString()
+    with pytest.raises(UnsupportedError, match=r"version 1000 .* up to \d+"):
+        from_onnx(data)
+
+
+def test_functions_that_call_themselves():
+    versions = [helper.make_opsetid("", 17), helper.make_opsetid("own", 1)]
+    node = helper.make_node("Again", ["x"], ["y"], domain="own")
+    function = helper.make_function("own", "Again", ["x"], ["y"], [node], versions)
+    data = model([node], functions=[function], opset_imports=versions).SerializeToString()
+    with pytest.raises(FormatError, match=r"own\.Again calls itself"):
+        from_onnx(data)
+
+
 def test_nodes_that_are_wrong():
     for node, error, match in [
         (helper.make_node("Relu", ["x"], ["y"], slope=2), UnsupportedError, "'slope'"),

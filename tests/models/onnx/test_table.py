@@ -1,7 +1,7 @@
 """Rows of the table take the inputs and attributes that ONNX's own descriptions name."""
 
 import pytest
-from onnx.defs import get_all_schemas_with_history
+from onnx.defs import get_all_schemas_with_history, onnx_opset_version
 
 from heterosis.models.onnx.operators import table
 
@@ -32,3 +32,7 @@ def test_inputs_and_attributes(domain, schema):
     known = row.attributes | NOT_DONE.get(schema.name, set()) | PASSED_OVER
     assert set(schema.attributes) <= known
     assert row.wanted <= set(schema.attributes)
+
+
+def test_the_latest_version_is_the_one_whose_cases_are_run():
+    assert onnx_opset_version() == table.LATEST

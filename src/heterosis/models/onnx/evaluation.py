@@ -22,6 +22,7 @@ class Plan:
 
     def __init__(self, model: Model):
         self.model = model
+        _check_versions(model.versions)
         unknown: dict[str, int] = {}
         for node, version in self._nodes(model.graph.nodes, model.versions):
             row = table.found(node.domain, node.operator, version)
@@ -38,19 +39,23 @@ class Plan:
             )
 
     def _nodes(
-        self, nodes: Sequence[Node], versions: Mapping[str, int]
+        self, nodes: Sequence[Node], versions: Mapping[str, int], inside: tuple[str, ...] = ()
     ) -> Iterator[tuple[Node, int]]:
         """The nodes, those inside of them too, that no function of the file's stands for, and the
-        version of their operators."""
+        version of their operators; `inside` of which functions they are."""
         for node in nodes:
             version = _version(node, versions)
             function = self.model.functions.get((node.domain, node.operator))
             if function and not table.found(node.domain, node.operator, version):
-                yield from self._nodes(function.nodes, function.versions)
+                name = f"{node.domain}.{node.operator}"
+                if name in inside:
+                    raise FormatError(f"the function {name} calls itself.")
+                _check_versions(function.versions)
+                yield from self._nodes(function.nodes, function.versions, (*inside, name))
             else:
                 yield node, version
             for graph in _graphs(node):
-                yield from self._nodes(graph.nodes, versions)
+                yield from self._nodes(graph.nodes, versions, inside)
 
     def run(self, values: Values) -> list[Any]:
         """The outputs of the graph, for the values of its inputs and stored arrays."""
@@ -185,18 +190,29 @@ def _placed(row: table.Operator, inputs: list[Any]) -> list[Any]:
     ]
 
 
+def _check_versions(versions: Mapping[str, int]) -> None:
+    """Refuse what comes after the versions that are known: what operators mean may have changed."""
+    version = versions.get("", 1)
+    if version > table.LATEST:
+        raise UnsupportedError(
+            f"the model uses version {version} of ONNX's operators; known here are those up to "
+            f"{table.LATEST}. Export it for an older version (opset)."
+        )
+
+
 def _check(node: Node, row: table.Operator, version: int) -> None:
     """Refuse what an operator's row does not know: nothing is left out silently."""
     strange = sorted(set(node.attributes) - row.attributes)
     if strange:
         raise UnsupportedError(f"{node}: {strange} are not done here for version {version}.")
     missing = sorted(row.wanted - set(node.attributes))
+    if missing:
+        raise FormatError(f"{node} lacks {missing}, which it must have in version {version}.")
     count = len(node.inputs)
-    if missing or count < row.required or (row.rest is None and count > len(row.inputs)):
-        wrong = f"lacks {missing}" if missing else f"has {count} inputs"
+    if count < row.required or (row.rest is None and count > len(row.inputs)):
         raise FormatError(
-            f"{node} {wrong}; in version {version} it takes the inputs {', '.join(row.inputs)}, "
-            f"{row.required} at least."
+            f"{node} has {count} inputs; in version {version} it takes {', '.join(row.inputs)}, "
+            f"{row.required} of them at least."
         )
 
 

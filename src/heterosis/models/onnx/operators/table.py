@@ -27,6 +27,7 @@ Host: TypeAlias = numpy.ndarray
 Run: TypeAlias = Callable[..., list[Any]]  # a graph, and arrays for its inputs: its outputs
 
 STANDARD = ""
+LATEST = 28  # the version of the standard operators that the table has been looked through for
 
 
 @dataclass(frozen=True)
