@@ -86,6 +86,13 @@ def test_gradients_and_training():
     assert (net.collect_params()["b"].data().asnumpy() != before).any()
 
 
+def test_statistics_are_not_trained():
+    arrays = [numpy_helper.from_array(numpy.ones(3, "float32"), name) for name in "sbmv"]
+    net = loaded([node("BatchNormalization", "x s b m v", "y")], arrays)
+    required = {name: p.grad_req for name, p in net.collect_params().items()}
+    assert required == {"s": "write", "b": "write", "m": "null", "v": "null"}
+
+
 def test_parameters_in_files(tmp_path):
     net, x = by_rows(), drawn(2, 2, 3)
     net.collect_params()["b"].set_data(np.zeros(5))

@@ -15,7 +15,7 @@ from heterosis.io.files import FileName
 from heterosis.ir.types import is_float
 from heterosis.models.onnx import format as onnx_format
 from heterosis.models.onnx.evaluation import Plan
-from heterosis.models.onnx.format import Input
+from heterosis.models.onnx.format import Graph, Input
 from heterosis.models.onnx.values import Stored
 from heterosis.runtime.errors import ArgumentError, DTypeError, ShapeError
 
@@ -39,14 +39,18 @@ class OnnxNetwork(HybridBlock):
     def __init__(self, model: onnx_format.Model):
         super().__init__(prefix="", params=None)  # parameters have the file's names
         self._described = model.graph.inputs
-        self._stored = {name: self._placed(name, a) for name, a in model.graph.arrays.items()}
+        fixed = _statistics(model.graph)
+        self._stored = {
+            name: self._placed(name, host, name not in fixed)
+            for name, host in model.graph.arrays.items()
+        }
         self._plan = Plan(replace(model, graph=replace(model.graph, arrays={})))
 
-    def _placed(self, name: str, host: numpy.ndarray) -> Any:
+    def _placed(self, name: str, host: numpy.ndarray, trained: bool) -> Any:
         few = host.dtype.kind in "iub" and host.size <= _FEW
         if few or host.ndim == 0 or host.size == 0:
             return host  # exponents, bounds, sizes, axes, what is left out: nothing that is trained
-        trained = host.dtype.kind not in "iub"
+        trained = trained and host.dtype.kind not in "iub"
         dtype = str(host.dtype)
         parameter = self.params.get(
             name, shape=host.shape, dtype=dtype, init="zeros",
@@ -113,6 +117,12 @@ class OnnxNetwork(HybridBlock):
         graph = self._plan.model.graph
         inputs, outputs = ", ".join(self.inputs), ", ".join(graph.outputs)
         return f"OnnxNetwork({inputs} -> {outputs}, {len(graph.nodes)} nodes)"
+
+
+def _statistics(graph: Graph) -> set[str]:
+    """The means and variances that batch normalisation has found, which are not trained."""
+    nodes = (node for node in graph.nodes if node.operator == "BatchNormalization")
+    return {name for node in nodes for name in node.inputs[3:5]}
 
 
 def _check(array: np.ndarray, described: Input) -> None:
