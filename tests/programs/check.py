@@ -165,6 +165,7 @@ def _possible(program: Program, ways: Sequence[str]) -> list[str]:
     known = all(step.known for step in program.within())
     shared = writes or program.mode == "inside" or program.prints
     exported &= not program.refused
+    exported &= not any(_is_linear_algebra(step.text) for step in program.within())
     # Without Python, a call that is refused writes nothing, rather than what comes before.
     saved &= not (program.refused and any(step.is_write for step in program.within()))
     left_out = {
@@ -174,6 +175,11 @@ def _possible(program: Program, ways: Sequence[str]) -> list[str]:
         "threads": shared or not known,
     }
     return [way for way in ways if not left_out.get(way)]
+
+
+def _is_linear_algebra(text: str) -> bool:
+    """Whether a step computes with LAPACK, which libraries do not have."""
+    return "linalg" in text or "cofactors" in text
 
 
 def _is_error(found: Any) -> bool:
