@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from heterosis import _core, autograd, backends, capture, ndarray, symbol
@@ -298,6 +298,14 @@ class HybridBlock(Block):
         _, *parameters = inspect.signature(self.hybrid_forward).parameters.values()
         mine = [p for p in parameters if p.kind != p.VAR_KEYWORD and p.name not in self._reg_params]
         return inspect.Signature(mine)
+
+    def _arguments_named(self, names: Sequence[str]) -> inspect.Signature:
+        """What the block is called with, under the names that a file has; by place alone, if they
+        are not all such as Python has."""
+        if not all(name.isidentifier() for name in names):
+            return HybridBlock._arguments(self)
+        kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+        return inspect.Signature([inspect.Parameter(name, kind) for name in names])
 
     @staticmethod
     def _write(path: str | os.PathLike[str], program: bytes) -> None:

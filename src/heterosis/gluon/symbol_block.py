@@ -96,10 +96,7 @@ class SymbolBlock(HybridBlock):
     def _arguments(self) -> inspect.Signature:
         calls = self._compiled.examples.values() if self._compiled else ()
         in_lists = any(len(arguments) != len(self._inputs) for arguments, _ in calls)
-        if in_lists or not all(name.isidentifier() for name in self._inputs):
-            return super()._arguments()
-        kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
-        return inspect.Signature([inspect.Parameter(name, kind) for name in self._inputs])
+        return super()._arguments() if in_lists else self._arguments_named(self._inputs)
 
     def _export_symbol(self, path: str, epoch: int) -> tuple[str, str]:
         from heterosis.gluon.exporting import save

@@ -108,10 +108,7 @@ class OnnxNetwork(HybridBlock):
         return found[0] if len(found) == 1 else tuple(found)
 
     def _arguments(self) -> inspect.Signature:
-        if not all(name.isidentifier() for name in self.inputs):
-            return super()._arguments()
-        kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
-        return inspect.Signature([inspect.Parameter(name, kind) for name in self.inputs])
+        return self._arguments_named(self.inputs)
 
     def __repr__(self) -> str:
         graph = self._plan.model.graph

@@ -6,6 +6,7 @@ from typing import Any
 
 from heterosis import np, npx
 from heterosis.models.onnx.operators.activations import MICROSOFT, leaky_relu
+from heterosis.models.onnx.operators.products import gemm
 from heterosis.models.onnx.operators.table import operator
 from heterosis.runtime.errors import UnsupportedError
 
@@ -47,9 +48,6 @@ def _fused_gemm(
     activation: str = "", activation_alpha: float | None = None,
     activation_beta: float | None = None, activation_gamma: float | None = None,
 ) -> Any:  # fmt: skip
-    y = np.matmul(np.transpose(a) if transA else a, np.transpose(b) if transB else b)
-    y = y if alpha == 1 else y * alpha
-    if c is not None:
-        y = y + (c if beta == 1 else c * beta)
+    y = gemm(a, b, c, alpha=alpha, beta=beta, transA=transA, transB=transB)
     given = [n for n in (activation_alpha, activation_beta, activation_gamma) if n is not None]
     return activated(y, activation, given)

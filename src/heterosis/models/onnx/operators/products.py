@@ -16,7 +16,7 @@ def _matmul(a: Any, b: Any) -> Any:
 
 
 @operator("Gemm", since=7)
-def _gemm(
+def gemm(
     a: Any,
     b: Any,
     c: Any = None,
@@ -26,6 +26,7 @@ def _gemm(
     transA: int = 0,
     transB: int = 0,
 ) -> Any:
+    """The product of two matrices, with a third one added, both times numbers."""
     alpha, beta = _factor(a, alpha), _factor(a, beta)
     a = np.transpose(a) if transA else a
     if transB and alpha == 1 and kind(a) == "f":
@@ -52,7 +53,7 @@ def _gemm_up_to_6(
     transA: int = 0,
     transB: int = 0,
 ) -> Any:
-    found = _gemm(a, b, c, alpha=alpha, beta=beta, transA=transA, transB=transB)
+    found = gemm(a, b, c, alpha=alpha, beta=beta, transA=transA, transB=transB)
     if not broadcast and tuple(found.shape) != tuple(c.shape):
         raise ShapeError(
             f"Gemm adds an array of shape {tuple(c.shape)} to one of {tuple(found.shape)}: without "

@@ -328,8 +328,8 @@ def _pad(
     befores, afters = [0] * rank, [0] * rank
     for i, axis in enumerate(chosen):
         befores[axis], afters[axis] = given[i], given[i + len(chosen)]
-    empty = constant_value is None or constant_value.size == 0
-    value = 0 if empty else constant_value.reshape(-1)[0].item()  # type: ignore[union-attr]
+    given_value = [] if constant_value is None else listed(constant_value)
+    value = given_value[0] if given_value else 0
     return padded(x, befores, afters, mode, value)
 
 
