@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy
+import onnx
 
 import heterosis
 from heterosis import image, np, npx, recordio, symbol
@@ -25,9 +26,11 @@ from heterosis.backends.native.compile.object_cache import ObjectCache
 from heterosis.gluon import SymbolBlock, nn
 from heterosis.gluon.data import vision
 from heterosis.io.params import loads
+from heterosis.models import from_onnx
 from heterosis.runtime.errors import FormatError
 from tests.damage import layers
 from tests.gluon.training import fit_cases
+from tests.models.onnx.test_files import dense
 from tests.mxnet.symbols.stored import STORED
 
 _ROOT = Path(__file__).parents[1]
@@ -163,6 +166,17 @@ def _read_block(folder: Path) -> Any:
 
 
 # -- programs -------------------------------------------------------------------------------------
+
+
+def _onnx(folder: Path) -> list[str]:
+    path = folder / "x.onnx"
+    onnx.save(dense(), path, save_as_external_data=True, location="weights", size_threshold=0)
+    return ["x.onnx", "x.onnx", "weights"]
+
+
+@_kind("a network of ONNX's", _onnx)
+def _read_onnx(folder: Path) -> Any:
+    return [a.asnumpy() for a in _listed(from_onnx(folder / "x.onnx")(np.ones((2, 3))))]
 
 
 def _exported(folder: Path) -> list[str]:
