@@ -52,6 +52,11 @@ def _export(arguments: argparse.Namespace) -> None:
     import heterosis
 
     path = arguments.output or os.path.splitext(arguments.program)[0]
+    if arguments.format == "onnx":
+        path = path if path.endswith(".onnx") else f"{path}.onnx"
+        net = heterosis.load(arguments.program)
+        print(heterosis.models.to_onnx(net, path, weights=arguments.weights))
+        return
     options = {name: getattr(arguments, name) for name in ("target", "threads", "weights")}
     if arguments.program.endswith(".onnx"):
         net = heterosis.models.from_onnx(arguments.program)
@@ -76,8 +81,8 @@ def _export_arguments(parser: argparse.ArgumentParser) -> None:
         "fix a size that an ONNX file leaves open, by its name there, as batch=1; may be repeated"
     )
     parser.add_argument("--size", action="append", type=_size, metavar="NAME=N", help=help)
-    help = "native: a shared library that needs no Python, and its header"
-    parser.add_argument("--format", choices=["native"], default="native", help=help)
+    help = "native: a shared library that needs no Python, and its header; onnx: an ONNX file"
+    parser.add_argument("--format", choices=["native", "onnx"], default="native", help=help)
     help = "a path that ends in my_mlp, for libmy_mlp.so and my_mlp.h (default: the program's)"
     parser.add_argument("--output", metavar="PATH", help=help)
     help = "a kind of processors, as x86-64-v3; may be repeated (default: this one's)"

@@ -357,7 +357,7 @@ UNSERVED = {
     "another program": (lambda x: x * 2 if x.shape[0] > 10 else x - 1, {"x": (0,)}, [(4, 3)],
                         ["no sizes like n0 = 11", "where -n0 >= -10, asked at ", "one more"]),
     "even sizes": (lambda x: x * 2 if x.shape[0] % 2 else x - 1, {"x": (0,)}, [(9,)],
-                   ["no sizes like n0 = 8", "one more library"]),
+                   ["no sizes like n0 = 8", "Export one more"]),
     "others where 1": (lambda x: np.squeeze(x) if x.shape[0] == 1 else x, {"x": (0,)}, [(4, 3)],
                        ["no calls with 1 on axis 0 of x", "its results are others"]),
 }  # fmt: skip
@@ -367,9 +367,9 @@ UNSERVED = {
 def test_what_may_not_stay_open_is_told(label, tmp_path):
     function, dynamic, shapes, told = UNSERVED[label]
     inputs = [random(*shape) for shape in shapes]
-    with pytest.warns(UserWarning, match="the library serves") as caught:
+    with pytest.warns(UserWarning, match="what is exported serves") as caught:
         library = _library(function, tmp_path, *inputs, dynamic=dynamic)
-    (warning,) = (str(w.message) for w in caught if "the library serves" in str(w.message))
+    (warning,) = (str(w.message) for w in caught if "what is exported serves" in str(w.message))
     for part in told:
         assert part in warning
     found, expected = library(*(x.asnumpy() for x in inputs)), function(*inputs).asnumpy()

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, TypeVar, overload
 
 from heterosis.autograd import function as _function
 from heterosis.backends import NATIVE as _NATIVE
+from heterosis.backends import Entry
 from heterosis.capture import control as _control
 from heterosis.capture import functions as _functions
 from heterosis.capture import hooks as _hooks
@@ -174,6 +175,17 @@ def export(
     return export(compiled, path, (inputs, {}), options, dynamic=dynamic)
 
 
+def entry_of(net: Any, *inputs: Any, dynamic: Dynamic | None = None) -> Entry:
+    """What `net`, a function or a block, predicts for `inputs`, or for what it was called with: one
+    program, for files that hold one."""
+    from heterosis.capture.exporting import entry_of
+
+    if hasattr(net, "entry_of"):
+        return net.entry_of(*inputs, dynamic=dynamic)  # type: ignore[no-any-return]
+    compiled = net if isinstance(net, Compiled) else hybridize(net)
+    return entry_of(compiled, (inputs, {}), dynamic=dynamic)
+
+
 def load(path: str | os.PathLike[str]) -> Loaded:
     """A callable that computes what was saved, the same bit for bit, without the Python of it.
 
@@ -187,6 +199,7 @@ def load(path: str | os.PathLike[str]) -> Loaded:
 _check_members(globals())
 
 __all__ = [
-    "Compiled", "Dynamic", "capture", "count_from", "depend_on", "depend_on_all", "export",
-    "hybridize", "load", "opened", "require", "save", "scope", "supplied", "written_where",
+    "Compiled", "Dynamic", "Entry", "capture", "count_from", "depend_on", "depend_on_all",
+    "entry_of", "export", "hybridize", "load", "opened", "require", "save", "scope", "supplied",
+    "written_where",
 ]  # fmt: skip

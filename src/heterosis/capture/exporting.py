@@ -1,4 +1,4 @@
-"""Captured programs as a library that needs no Python: what it is given, holds and gives."""
+"""Captured programs as files that need no Python: what they are given, hold and give."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from heterosis.capture.captured import (
     Source,
     Window,
 )
-from heterosis.capture.compiled import Compiled
+from heterosis.capture.compiled import Compiled, example
 from heterosis.capture.open_calls import OpenCall, open_call
 from heterosis.capture.open_sizes import Dynamic, check_dynamic
 from heterosis.capture.programs import Call
@@ -77,7 +77,9 @@ def export(
             f"export: got the path {os.fspath(path)!r}; expected one that ends in a name of "
             "letters, digits and underscores, as my_mlp: the library is called after it."
         )
-    entries = list(_entries(compiled, inputs, parameters, name, dynamic))
+    name = name or str(getattr(compiled, "__name__", "program"))
+    calls = compiled.calls_with(inputs)
+    entries = list(_entries(compiled, calls, parameters, name, dynamic))
     with in_main_memory():
         files = backends.named(compiled.backend).library(entries, label, options)
     files[f"{_COMMON}.h"] = (resources.files("heterosis.backends") / f"{_COMMON}.h").read_bytes()
@@ -101,17 +103,14 @@ def options_of(
 
 def _entries(
     compiled: Compiled[..., Any],
-    inputs: Call,
+    calls: Sequence[Call],
     parameters: inspect.Signature | None,
-    name: str | None,
+    name: str,
     dynamic: Dynamic,
 ) -> Iterator[backends.Entry]:
-    name = name or str(getattr(compiled, "__name__", "program"))
-    calls = compiled.calls_with(inputs)
     if not calls:
         raise UninitializedError(
-            f"{name} has no program yet: call it once, or give sample inputs, "
-            "heterosis.export(net, path, *inputs)."
+            f"{name} has no program yet: call it once, or give sample inputs behind the path."
         )
     named = parameters or parameters_of(compiled)
     seen: set[str] = set()
@@ -131,6 +130,28 @@ def _entries(
             else:
                 known.append(found)
                 yield _open_entry(label, found, named, unserved)
+
+
+def entry_of(
+    compiled: Compiled[..., Any],
+    inputs: Call,
+    parameters: inspect.Signature | None = None,
+    name: str | None = None,
+    dynamic: Dynamic | None = None,
+) -> backends.Entry:
+    """The entry for `inputs`, or for what `compiled` was called with, which must be of one kind: of
+    what is written to a file that has one program."""
+    dynamic = compiled.dynamic_in_files if dynamic is None else dynamic
+    check_dynamic(dynamic)
+    name = name or str(getattr(compiled, "__name__", "program"))
+    calls = [example(inputs)] if any(inputs) else list(compiled.examples.values())
+    found = list(_entries(compiled, calls, parameters, name, dynamic))
+    if len(found) > 1:
+        raise ArgumentError(
+            f"{name}: it was called with {len(found)} kinds of arguments, and the file has one "
+            "program. Give sample inputs of the kind that is meant."
+        )
+    return found[0]
 
 
 def _open_entry(
@@ -186,7 +207,8 @@ def _entry(
     ]
     outputs = tuple(_value(name, captured, leaf) for _, leaf in results)
     _check_nothing_else(name, captured, [leaf for _, leaf in results])
-    program = Program(captured.program.inputs, outputs, captured.program.name)
+    made = captured.program
+    program = Program(made.inputs, outputs, made.name, made.calls)
     sources: Sequence[Source | None] = captured.sources
     if any(isinstance(source, _DRAWS) for source in sources):
         program, sources = _seeded(program, captured.sources)
@@ -239,31 +261,31 @@ def _input(
 
 
 def _check(name: str, captured: Captured) -> None:
-    """Refuse what a library cannot do: there is nothing behind it that remembers."""
+    """Refuse what no file can do: there is nothing behind it that remembers."""
     if captured.recorded:
         raise UnsupportedError(
-            f"{name}: the program computes gradients. An exported library predicts: export the "
+            f"{name}: the program computes gradients. What is exported predicts: export the "
             "function that does."
         )
     if any(not isinstance(write.source, Argument) for write in captured.writes):
         raise UnsupportedError(
-            f"{name}: the program writes to arrays that it found outside, and a library remembers "
-            "nothing. Hand them in as arguments: what they are afterwards is a result."
+            f"{name}: the program writes to arrays that it found outside, and what is exported "
+            "remembers nothing. Hand them in as arguments: what they are afterwards is a result."
         )
     if captured.printed:
         raise UnsupportedError(
-            f"{name}: the program prints, by npx.print, and a library has no Python to do so. "
-            "Return what is to be seen."
+            f"{name}: the program prints, by npx.print, and what is exported has no Python to do "
+            "so. Return what is to be seen."
         )
     if captured.checks is not None:
         raise UnsupportedError(
-            f"{name}: the program checks arrays while it runs, by an assert or a raise. A library "
-            "has no Python to raise an error in; return what is to be checked."
+            f"{name}: the program checks arrays while it runs, by an assert or a raise. What is "
+            "exported has no Python to raise an error in; return what is to be checked."
         )
     if captured.supply:
         raise UnsupportedError(
-            f"{name}: the program takes numbers that Python computes for every run, and a library "
-            "has no Python. Give it the numbers as arguments."
+            f"{name}: the program takes numbers that Python computes for every run, and what "
+            "is exported has no Python. Give it the numbers as arguments."
         )
 
 
@@ -277,8 +299,8 @@ def _value(name: str, captured: Captured, leaf: Any) -> Value:
         return _shown(leaf, _value(name, captured, leaf.base), captured)
     found = leaf.example if isinstance(leaf, Made) else leaf
     raise UnsupportedError(
-        f"{name}: the result is, or holds, a {type(found).__name__}. A library gives arrays, and "
-        "structures of arrays, one after another."
+        f"{name}: the result is, or holds, a {type(found).__name__}. What is exported gives "
+        "arrays, and structures of arrays, one after another."
     )
 
 
@@ -304,6 +326,6 @@ def _check_nothing_else(name: str, captured: Captured, results: list[Any]) -> No
     known |= {captured.drawn.position} if isinstance(captured.drawn, Computed) else set()
     if len(known) < len(captured.program.outputs):
         raise UnsupportedError(
-            f"{name}: the program does something besides what it returns, which a library cannot. "
+            f"{name}: the program does something besides what it returns, which no file does. "
             "Export a function that computes its results alone."
         )

@@ -1,4 +1,4 @@
-"""What an exported library will not serve though it was asked to: told when it is written."""
+"""What an exported program will not serve though it was asked to: told when it is written."""
 
 from __future__ import annotations
 
@@ -68,12 +68,11 @@ class Unserved:
             shown = ", ".join(f"{name} = {value}" for name, value in values.items())
             self._warn(
                 f"no sizes like {shown}, for which it is another program",
-                f"this one holds where {why}. Export one more library, with sample inputs of such "
-                "sizes.",
+                f"this one holds where {why}. Export one more, with sample inputs of such sizes.",
             )
 
     def _shown(self, axes: Iterable[Axis]) -> str:
         return " and ".join(f"axis {axis} of {self._arrays[i][0]}" for i, axis in sorted(axes))
 
     def _warn(self, what: str, why: str) -> None:
-        warn_user(f"{self._name}: the library serves {what}: {why}")
+        warn_user(f"{self._name}: what is exported serves {what}: {why}")

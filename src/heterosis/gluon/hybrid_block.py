@@ -243,6 +243,14 @@ class HybridBlock(Block):
             "forward", dynamic,
         )  # fmt: skip
 
+    def entry_of(self, *inputs: Any, dynamic: capture.Dynamic | None = None) -> backends.Entry:
+        """What the block predicts, as a program that a file can hold: see `capture.entry_of`."""
+        from heterosis.capture.exporting import entry_of
+
+        self._complete(inputs, {})
+        compiled, arguments = self._to_write((inputs, {}))
+        return entry_of(compiled, (inputs, {}), arguments, "forward", dynamic)
+
     def save(self, prefix: str, *inputs: Any, **keywords: Any) -> None:
         """Write the names of all parts and the parameters: `<prefix>-model.json` and `.params`.
 

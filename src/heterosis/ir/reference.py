@@ -72,7 +72,7 @@ class _Elements(dict[Value, Any]):
 
     def compute(self, node: Node) -> None:
         """Add the results of `node`."""
-        if _is_computed(node) and _has_halves(node):
+        if computes_wide(node) and _has_halves(node):
             wide = _widened(node)
             operands = [as_type(self[v], w.dtype) for v, w in _pairs(node, wide)]
             found = node.primitive.evaluate(wide, *operands)
@@ -90,8 +90,8 @@ def _has_halves(node: Node) -> bool:
     return any(is_half(value.dtype) for value in values)
 
 
-def _is_computed(node: Node) -> bool:
-    """Whether elements of 16 bits are seen and made as float32."""
+def computes_wide(node: Node) -> bool:
+    """Whether a node sees and makes elements of 16 bits as float32."""
     primitive = node.primitive
     if isinstance(primitive, Elementwise):
         return not primitive.by_type and primitive is not NEAREST

@@ -1,5 +1,6 @@
-"""Networks from other frameworks' files."""
+"""Networks from other frameworks' files, and for them."""
 
 from heterosis.models.onnx.network import OnnxNetwork, from_onnx
+from heterosis.models.onnx.writing.files import to_onnx
 
-__all__ = ["OnnxNetwork", "from_onnx"]
+__all__ = ["OnnxNetwork", "from_onnx", "to_onnx"]

@@ -58,7 +58,8 @@ _FUNCTION: Table = {
 }  # fmt: skip
 _MODEL: Table = {
     1: Field("version", "integer"), 2: Field("producer", "text"), 7: Field("graph", _GRAPH),
-    8: Field("operators", _OPERATORS, True), 25: Field("functions", _FUNCTION, True),
+    8: Field("operators", _OPERATORS, True), 14: Field("facts", _ENTRY, True),
+    25: Field("functions", _FUNCTION, True),
 }  # fmt: skip
 
 # How attributes number what they hold.
@@ -66,6 +67,7 @@ _HOLDS = {
     1: "f", 2: "i", 3: "s", 4: "t", 5: "g", 6: "floats", 7: "ints", 8: "strings", 9: "tensors",
     10: "graphs", 13: "typed",
 }  # fmt: skip
+_ATTRIBUTES = {holds: number for number, holds in _HOLDS.items()}
 _STANDARD = ("", "ai.onnx")
 _KIND = "an ONNX model"
 _HINT = "consumed_inputs"  # what the first versions could write into; it changes no result
@@ -109,6 +111,7 @@ class Graph:
     arrays: dict[str, numpy.ndarray]
     inputs: tuple[Input, ...]
     outputs: tuple[str, ...]
+    types: dict[str, Input] = field(default_factory=dict)  # of outputs, in a graph to be written
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,6 +141,10 @@ class Model:
     graph: Graph
     versions: dict[str, int]
     functions: dict[tuple[str, str], Function] = field(default_factory=dict)
+    facts: dict[str, str] = field(default_factory=dict)  # what it says of itself, when written
+
+
+# -- reading --------------------------------------------------------------------------------------
 
 
 def read(source: FileName | bytes) -> Model:
@@ -274,3 +281,102 @@ def _input(message: Message) -> Input:
             for axis, d in enumerate(tensor.shape.dims)
         )
     return Input(message.name, tensors.dtype_of(tensor.element) if tensor.element else None, shape)
+
+
+# -- writing --------------------------------------------------------------------------------------
+
+_FORMAT_VERSION = 8  # which came with operators of version 18
+_MOST_BYTES = (1 << 31) - 1  # of a message, for who reads it with Google's library
+_ALIGNED = 4096  # bytes of what is mapped into memory
+_OUTSIDE = 1  # where arrays are that have a file of their own
+
+
+def written(model: Model, beside: str | None = None) -> tuple[wire.Pieces, wire.Pieces]:
+    """The bytes of a model, and those of the file `beside` it, which has its large arrays if it is
+    named."""
+    outside: wire.Pieces = []
+    writer = _Writer(beside, outside)
+    pieces = wire.pieces(
+        {
+            "version": _FORMAT_VERSION,
+            "producer": "Heterosis",
+            "graph": writer.graph(model.graph),
+            "operators": [{"domain": d, "version": v} for d, v in model.versions.items()],
+            "facts": [{"key": key, "value": value} for key, value in model.facts.items()],
+        },
+        _MODEL,
+    )
+    size = wire.size_of(pieces)
+    if size > _MOST_BYTES:
+        raise UnsupportedError(
+            f"the model takes {size:,} bytes, and an ONNX file has {_MOST_BYTES:,} at most. Give "
+            "weights='file': then its arrays are in a file of their own."
+        )
+    return pieces, outside
+
+
+class _Writer:
+    """Graphs and nodes as the fields of their messages."""
+
+    def __init__(self, beside: str | None, outside: wire.Pieces):
+        self.beside, self.outside = beside, outside
+
+    def graph(self, graph: Graph) -> dict[str, Any]:
+        return {
+            "name": graph.name,
+            "nodes": [self.node(node) for node in graph.nodes],
+            "initializers": [self.array(name, host) for name, host in graph.arrays.items()],
+            "inputs": [_described(given) for given in graph.inputs],
+            "outputs": [_described(graph.types[name]) for name in graph.outputs],
+        }
+
+    def node(self, node: Node) -> dict[str, Any]:
+        return {
+            "inputs": node.inputs,
+            "outputs": node.outputs,
+            "name": node.name,
+            "operator": node.operator,
+            "domain": node.domain or None,
+            "attributes": [self.attribute(n, value) for n, value in node.attributes.items()],
+        }
+
+    def attribute(self, name: str, value: Any) -> dict[str, Any]:
+        match value:
+            case bool() | int():
+                holds, value = "i", int(value)
+            case float():
+                holds = "f"
+            case str():
+                holds, value = "s", value.encode()
+            case Graph():
+                holds, value = "g", self.graph(value)
+            case numpy.ndarray():
+                holds, value = "t", tensors.described("", value)
+            case [str(), *_]:
+                holds, value = "strings", [text.encode() for text in value]
+            case [float(), *_]:
+                holds = "floats"
+            case _:
+                holds, value = "ints", list(map(int, value))
+        return {"name": name, "type": _ATTRIBUTES[holds], holds: value}
+
+    def array(self, name: str, host: numpy.ndarray) -> dict[str, Any]:
+        """An array with its bytes, or where these are."""
+        found = tensors.described(name, host)
+        if self.beside is None or host.nbytes < _ALIGNED:
+            return found
+        data = found.pop("raw_data")
+        at = wire.size_of(self.outside)
+        self.outside += [data, bytes(-len(data) % _ALIGNED)]
+        places = {"location": self.beside, "offset": str(at), "length": str(len(data))}
+        entries = [{"key": key, "value": value} for key, value in places.items()]
+        return found | {"external_data": entries, "data_location": _OUTSIDE}
+
+
+def _described(given: Input) -> dict[str, Any]:
+    dims = [{"name": n} if isinstance(n, str) else {"value": n} for n in given.shape or ()]
+    element = tensors.NUMBERS[given.dtype or ""]
+    return {
+        "name": given.name,
+        "type": {"tensor": {"element": element, "shape": {"dims": dims}}},
+    }

@@ -18,6 +18,7 @@ NAMES = {
     1: "float32", 2: "uint8", 3: "int8", 4: "uint16", 5: "int16", 6: "int32", 7: "int64",
     9: "bool", 10: "float16", 11: "float64", 12: "uint32", 13: "uint64", 16: "bfloat16",
 }  # fmt: skip
+NUMBERS = {name: number for number, name in NAMES.items()}
 _UNREAD = {
     8: "strings", 14: "complex numbers", 15: "complex numbers", 17: "8-bit floats",
     18: "8-bit floats", 19: "8-bit floats", 20: "8-bit floats", 21: "4-bit integers",
@@ -103,3 +104,15 @@ def _from_file(name: str, message: Message, folder: str | None, size: int) -> by
         file.stream.seek(offset)
         found: bytes = file.stream.read(size)
     return found
+
+
+def described(name: str, host: numpy.ndarray) -> dict[str, Any]:
+    """The message for an array, with its bytes."""
+    own = host.dtype.newbyteorder("<")
+    data = numpy.ascontiguousarray(host, own).reshape(-1).view(numpy.uint8)
+    return {
+        "name": name,
+        "dims": list(host.shape),
+        "data_type": NUMBERS[host.dtype.name],
+        "raw_data": data.data,
+    }

@@ -1,4 +1,4 @@
-"""Protocol buffers as they stand in a file, read by tables of fields.
+"""Protocol buffers as they stand in a file, read and written by tables of fields.
 
 A message is pairs of a key and a value. A key holds the number of a field and how its value is
 stored: as a number of variable length, in 8 or 4 bytes, or as so many bytes. What a table does not
@@ -8,9 +8,9 @@ list is passed over, as the format wants it.
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 from heterosis.runtime.errors import FormatError
 
@@ -41,6 +41,9 @@ class Message:
 
     def __getattr__(self, name: str) -> Any:
         raise AttributeError(name)
+
+
+# -- reading --------------------------------------------------------------------------------------
 
 
 def parsed(data: memoryview, table: Table, depth: int = 0) -> Message:
@@ -158,3 +161,51 @@ def _numbers(field: Field, stored: int, value: Any) -> Iterator[float]:
 def _wrong(field: Field, stored: int) -> FormatError:
     kind = field.kind if isinstance(field.kind, str) else "message"
     return FormatError(f"field {field.name}: a {kind} is not stored in way {stored}.")
+
+
+# -- writing --------------------------------------------------------------------------------------
+
+# What stands one after another in a file. Arrays are not copied on their way there.
+Pieces: TypeAlias = "list[bytes | memoryview]"
+
+
+def pieces(values: Mapping[str, Any], table: Table) -> Pieces:
+    """A message with these fields, by their names: lists where there may be many, messages as
+    mappings. Fields that are None or empty lists are left out."""
+    found: Pieces = []
+    for number, field in table.items():
+        given = values.get(field.name)
+        if given is not None:
+            for value in given if field.many else [given]:
+                found += _field(number, field, value)
+    return found
+
+
+def size_of(parts: Pieces) -> int:
+    """How many bytes they are."""
+    return sum(map(len, parts))
+
+
+def _field(number: int, field: Field, value: Any) -> Pieces:
+    if not isinstance(field.kind, str):
+        return _announced(number, pieces(value, field.kind))
+    if field.kind == "integer":
+        return [_written([number << 3 | _VARIABLE, value & (1 << 64) - 1])]
+    if field.kind in _FLOATS:
+        letter, stored = _FLOATS[field.kind]
+        return [_written([number << 3 | stored]) + struct.pack(f"<{letter}", value)]
+    return _announced(number, [value.encode() if field.kind == "text" else value])
+
+
+def _announced(number: int, parts: Pieces) -> Pieces:
+    return [_written([number << 3 | _COUNTED, size_of(parts)]), *parts]
+
+
+def _written(numbers: Iterable[int]) -> bytes:
+    found = bytearray()
+    for number in numbers:
+        while number > 127:
+            found.append(number & 127 | 128)
+            number >>= 7
+        found.append(number)
+    return bytes(found)

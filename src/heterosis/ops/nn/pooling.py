@@ -15,6 +15,7 @@ from typing import Any, TypeAlias, TypeVar
 
 from heterosis.ir import views
 from heterosis.ir.program import ASSEMBLE, Value, apply, constant, extent
+from heterosis.ir.traced_sizes import is_traced
 from heterosis.ir.types import TensorType, is_float
 from heterosis.ops.array.pad import with_constant
 from heterosis.ops.math import elementwise as e
@@ -46,7 +47,8 @@ _CONVENTIONS = ("valid", "full", "same")
 @dataclass(frozen=True)
 class _Axis:
     """Windows of `kernel` elements, `stride` apart, along `extent` elements: the first begins
-    `before` elements early, and padding ends `after` elements late."""
+    `before` elements early, and padding ends `after` elements late, `all_inside` of which windows
+    are."""
 
     extent: int
     kernel: int
@@ -54,10 +56,14 @@ class _Axis:
     before: int
     after: int
     out: int
+    all_inside: bool = False
 
     @property
     def missing(self) -> int:
-        """How many elements behind the last one windows reach for."""
+        """How many elements behind the last one windows reach for; as many as there may be, where
+        an open extent would decide."""
+        if self.all_inside and is_traced(self.extent):
+            return self.after
         return max((self.out - 1) * self.stride + self.kernel - self.before - self.extent, 0)
 
 
@@ -67,8 +73,9 @@ def _axis(n: int, kernel: int, stride: int, pad: int, convention: str) -> _Axis:
         total = max((out - 1) * stride + kernel - n, 0)
         return _Axis(n, kernel, stride, total // 2, total - total // 2, out)
     room = n + 2 * pad - kernel
-    out = (-(-room // stride) if convention == "full" else room // stride) + 1
-    return _Axis(n, kernel, stride, pad, pad, out)
+    full = convention == "full"
+    out = (-(-room // stride) if full else room // stride) + 1
+    return _Axis(n, kernel, stride, pad, pad, out, not full)
 
 
 def _axes(

@@ -1,0 +1,1 @@
+"""What writes each primitive, by the modules that declare them."""
