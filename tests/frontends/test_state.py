@@ -91,6 +91,17 @@ def test_what_a_program_writes_to_is_a_result(tmp_path):
     assert found.tolist() == [0.5, 1.5, 2.5]
 
 
+def test_an_argument_that_is_written_to_and_returned_is_what_it_is_afterwards(tmp_path):
+    def doubled(x):
+        x[:] += x
+        return x, x[::2]
+
+    path, _ = heterosis.export(doubled, tmp_path / "doubled", np.ones(3))
+    given = numpy.arange(1, 4, dtype="float32")
+    found = front_end.Library(path)(given)
+    assert [r.tolist() for r in found] == [[2, 4, 6], [2, 6], [2, 4, 6]]
+
+
 def test_arrays_from_outside_are_not_written_to(tmp_path):
     state = np.zeros(3)
 

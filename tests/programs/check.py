@@ -24,6 +24,7 @@ WAYS = (
     "hybridized",
     "loaded",
     "exported",
+    "onnx",
     "other_threads",
     "threads",
     "elsewhere",
@@ -61,6 +62,8 @@ REFUSED = (
     "while_loop_back has no gradient",
     "is not set in one branch of the choice",  # behind a `break` or `continue` of another one
     "before a turn and",  # of another shape behind it, in a branch that Python does not enter
+    # What is not in ONNX.
+    "have no operators in ONNX",
 )
 NOT_REACHED = "was not computed from variables while operations were recorded"
 OF_BRANCHES = (
@@ -168,9 +171,13 @@ def _possible(program: Program, ways: Sequence[str]) -> list[str]:
     exported &= not any(_is_linear_algebra(step.text) for step in program.within())
     # Without Python, a call that is refused writes nothing, rather than what comes before.
     saved &= not (program.refused and any(step.is_write for step in program.within()))
+    # Nor does a file know of arguments that share their memory.
+    apart = all(array.part is None for array in program.arguments.values())
+    written = saved and known and (apart or not any(step.is_write for step in program.within()))
     left_out = {
         "loaded": not saved,
         "exported": not exported,
+        "onnx": not written or bool(program.refused),
         "reference": not known,
         "threads": shared or not known,
     }

@@ -290,10 +290,13 @@ def _check(name: str, captured: Captured) -> None:
 
 
 def _value(name: str, captured: Captured, leaf: Any) -> Value:
-    """The value of a result in the program."""
+    """The value of a result in the program. An array that it writes to is what it is afterwards."""
     if isinstance(leaf, Computed):
         return captured.program.outputs[leaf.position]
     if isinstance(leaf, Argument | Outside):
+        for write in captured.writes:
+            if write.source == leaf:
+                return captured.program.outputs[write.position]
         return captured.program.inputs[_position(captured, leaf)]
     if isinstance(leaf, Window):
         return _shown(leaf, _value(name, captured, leaf.base), captured)

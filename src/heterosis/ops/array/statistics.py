@@ -41,13 +41,14 @@ from heterosis.runtime.errors import ArgumentError, ShapeError, check_axes
 # -- quantiles ------------------------------------------------------------------------------------
 
 _METHODS = ("linear", "lower", "higher", "nearest", "midpoint")
+_MEAN = "mean"  # of the elements on both sides: NumPy rounds medians in another way than quantiles
 
 
 def _quantile(
     name: str, a: Value, q: Value, axis: Axes, method: str, keepdims: bool, out_of: float = 1.0
 ) -> Value:
     """The value below which the fraction `q / out_of` of elements along `axis` lies."""
-    if method not in _METHODS:
+    if method not in (*_METHODS, _MEAN):
         raise ArgumentError(f"{name}: {method!r} is no way to interpolate; expected {_METHODS}.")
     axes = check_axes(name, axis, a.ndim)
     a = cast(a, floating(a.dtype))
@@ -92,6 +93,10 @@ def _between(rows: Value, position: Value, method: str) -> Value:
         chosen = {"lower": below, "higher": above, "nearest": rint(position)}[method]
         return gathered(rows, [_place(rows, chosen)])
     low, high = (gathered(rows, [_place(rows, p)]) for p in (below, above))
+    if method == _MEAN:
+        half, total = constant(0.5, rows.dtype), add(low, high)
+        halves = add(multiply(low, half), multiply(high, half))
+        return select(isinf(total), halves, multiply(total, half))
     if method == "midpoint":
         weight = select(equal(below, above), constant(0.0, "float64"), constant(0.5, "float64"))
     else:
@@ -167,7 +172,7 @@ def percentile(
 def median(a: Value, axis: Axes = None, keepdims: bool = False) -> Value:
     """The middle one of the sorted elements along `axis`; the mean of the middle two."""
     half = constant(0.5, "float64")
-    return _quantile("median", a, half, axis, "linear", keepdims)
+    return _quantile("median", a, half, axis, _MEAN, keepdims)
 
 
 # -- histograms -----------------------------------------------------------------------------------
