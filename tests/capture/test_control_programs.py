@@ -207,6 +207,20 @@ def writes_to_a_part_and_reads_the_whole(x):
     return n
 
 
+def writes_in_a_loop_within_a_loop(x):
+    """The loop inside has more states than the one around it."""
+    seen = x
+    while x.max() > 1:
+
+        def turn(n, a, b):
+            b[0] = 0.5
+            return [], [n, a, a]
+
+        _, (_, a, _) = npx.while_loop(lambda n, a, b: n < 1, turn, [np.array(0), x, seen], 2)
+        seen = a
+    return seen
+
+
 def exchanges_and_writes(x):
     a, b, c = x, x + 1, x + 2
     while a.sum() < 30:
@@ -228,6 +242,7 @@ def exchanges_and_writes(x):
             "known there or in the condition by another name too",
         ),
         (exchanges_and_writes, "may be another one as well"),
+        (writes_in_a_loop_within_a_loop, "while_loop at .*: state . is written to in place"),
     ],
 )
 def test_writes_to_what_may_be_two_arrays_are_refused(function, why):

@@ -23,7 +23,7 @@ class StateError(CaptureError):
     """The refusal of a state, which `named` tells by the name of the variable that it is."""
 
     def __init__(self, turn: Inner, position: int, what: str):
-        self.position = position
+        self.position, self.outer = position, turn.outer
         self._text = f"{turn.name} at {turn.line}: {{}} {what}"
         super().__init__(self._text.format(f"state {position}"))
 

@@ -227,6 +227,7 @@ class State:
             except _Again:
                 pass
             except StateTypeError as error:
+                self._pass_on(error)
                 place = self._places()[error.position]
                 leaf = _leaves(self._begun[place[0]])[place[1]]
                 modes.refusals.first = None
@@ -235,9 +236,15 @@ class State:
                     raise self._of_another_type(self._called(place[0]), leaf, error) from None
                 self._dtypes[place] = error.found.dtype
             except StateError as error:
+                self._pass_on(error)
                 modes.refusals.first = None
                 i = self._places()[error.position][0]
                 raise modes.refusals.note(error.named(self._called(i))) from None
+
+    def _pass_on(self, error: StateError) -> None:
+        """Raise what a loop in a turn refuses, whose states are others."""
+        if error.outer is not active():
+            raise error
 
     def _called(self, i: int) -> str:
         """What a variable, or something in it, is called."""
