@@ -66,6 +66,23 @@ def _leaky(given: Given) -> Emit | None:
     return _single(operators[kind], given, "data", alpha=float(slope))
 
 
+@call("clip")
+def _clipped(given: Given) -> Emit | None:
+    """Between numbers: other bounds are compared element by element."""
+    x, bounds = given["a"], []
+    for name, other in (("a_min", "min"), ("a_max", "max")):
+        name = other if given[name] is None else name
+        bounds.append(given.number(name))
+        if bounds[-1] is None and given[name] is not None:
+            return None
+
+    def emit(writer: ProgramWriter) -> str:
+        names = ("" if bound is None else writer.like(x, bound) for bound in bounds)
+        return writer.node("Clip", writer.name(x), *names)
+
+    return emit
+
+
 @call("softmax", "log_softmax")
 def _softmax(given: Given) -> Emit | None:
     more = [given.arguments.get(name) for name in ("length", "temperature")]

@@ -13,7 +13,7 @@ from heterosis.ir.program import INPUT, Program, Value, apply
 from heterosis.ir.resizing import at, resized, resized_type
 from heterosis.ir.traced_sizes import untraced
 from heterosis.models.onnx import format as onnx_format
-from heterosis.models.onnx import tensors, wire
+from heterosis.models.onnx import wire
 from heterosis.models.onnx.format import Graph, Input, Model
 from heterosis.models.onnx.writing import tables
 from heterosis.models.onnx.writing.graphs import VERSION, GraphWriter
@@ -26,7 +26,6 @@ _PLACES = (backends.INSIDE, backends.FILE)
 # How conditions end that always hold: sizes beyond 62 bits no machine has.
 _ALWAYS = (f" >= {-(2**62)}", f" <= {2**62}")
 _LEAST = re.compile(r"\w+ >= 2|\w+ == 1")  # what chooses between programs for extents of 1
-_INT64 = tensors.NUMBERS["int64"]
 _HELD = "the program holds for"  # under which a file says so
 
 
@@ -174,7 +173,7 @@ class _Modelled:
         graph = self._graph
         for text in conditions:
             fails = graph.node("Not", self._sizes.condition(text))
-            name = graph.guarded(name, graph.node("Cast", fails, to=_INT64), text)
+            name = graph.guarded(name, graph.cast(fails, "int64"), text)
         return name
 
 

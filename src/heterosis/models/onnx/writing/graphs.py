@@ -40,6 +40,7 @@ class GraphWriter:
         self.arrays: dict[str, numpy.ndarray] = {}
         self.label: str = outer.label if outer else ""  # of the operation that is being written
         self._known: dict[Any, str] = {}
+        self._hosts: dict[str, numpy.ndarray] = {}  # of small arrays that are known
 
     def node(self, operator: str, *inputs: str, **attributes: Any) -> str:
         """The only result of a new node."""
@@ -81,8 +82,17 @@ class GraphWriter:
         key = found.tobytes(), dtype, found.shape
         outermost = self.outermost
         if key not in outermost._known:
-            outermost._known[key] = outermost.held("constant", found)
+            name = outermost._known[key] = outermost.held("constant", found)
+            outermost._hosts[name] = found
         return outermost._known[key]
+
+    def cast(self, name: str, dtype: str) -> str:
+        """Elements converted, as ONNX does; those that are known, at once."""
+        host = self.outermost._hosts.get(name)
+        if host is not None:
+            with numpy.errstate(all="ignore"):
+                return self.array(host, dtype)
+        return self.node("Cast", name, to=tensors.NUMBERS[dtype])
 
     def held(self, name: str, host: numpy.ndarray) -> str:
         """An array under a name, or one like it."""

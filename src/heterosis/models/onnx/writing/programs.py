@@ -10,7 +10,6 @@ from heterosis.ir.calls import Call
 from heterosis.ir.program import INPUT, NUMBER, Node, Program, Value
 from heterosis.ir.reference import computes_wide
 from heterosis.ir.types import is_half
-from heterosis.models.onnx import tensors
 from heterosis.models.onnx.format import Graph, Input
 from heterosis.models.onnx.writing import tables
 from heterosis.models.onnx.writing.graphs import GraphWriter
@@ -87,7 +86,7 @@ class ProgramWriter:
 
     def cast(self, name: str, dtype: str) -> str:
         """Elements converted, as ONNX does."""
-        return self.node("Cast", name, to=tensors.NUMBERS[dtype])
+        return self.graph.cast(name, dtype)
 
     def array(self, host: object, dtype: str) -> str:
         """A small array that is known."""

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from typing import Any
 
 from heterosis.ir.sizes import Formula, Product, Quotient, Size
-from heterosis.models.onnx import tensors
 from heterosis.models.onnx.writing.graphs import GraphWriter
 from heterosis.runtime.errors import UnsupportedError
 
@@ -116,21 +115,14 @@ class Sizes:
 
     def number(self, text: str, dtype: str) -> str:
         """A row of one float, which an expression of Python is."""
-        return self._cast(self._read(ast.parse(text, mode="eval").body, "float64"), dtype)
-
-    def _cast(self, name: str, dtype: str) -> str:
-        return self._graph.node("Cast", name, to=tensors.NUMBERS[dtype])
+        return self._graph.cast(self._read(ast.parse(text, mode="eval").body, "float64"), dtype)
 
     def _read(self, tree: ast.expr, dtype: str) -> str:
         graph = self._graph
         match tree:
             case ast.Name(id=name):
                 found = self._named(name)
-                return (
-                    found
-                    if dtype == "int64"
-                    else graph.node("Cast", found, to=tensors.NUMBERS[dtype])
-                )
+                return found if dtype == "int64" else graph.cast(found, dtype)
             case ast.Constant(value=bool() as value):
                 return graph.array([value], "bool")
             case ast.Constant(value=int() | float() as value):
