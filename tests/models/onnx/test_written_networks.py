@@ -196,6 +196,23 @@ def test_sizes_for_which_the_program_is_another_are_refused(tmp_path):
     assert "-n0 < -4" in facts["the program holds for"]
 
 
+def test_open_extents_have_the_names_that_are_given(tmp_path):
+    function, path = heterosis.hybridize(scaled), tmp_path / "net.onnx"
+    x = np.ones((6, 3))
+    model = written(function, path, x, dynamic={"x": {0: "rows"}})
+    dims = [[d.dim_param or d.dim_value for d in v.type.tensor_type.shape.dim]
+            for v in (*model.graph.input, *model.graph.output)]  # fmt: skip
+    assert dims == [["rows", 3], ["3*rows"]]
+    assert "rows >= 3" in model.metadata_props[0].value
+    check_same(evaluated(model, [drawn(1, 3) * 0]), [numpy.zeros(3, "float32")])
+    both = heterosis.hybridize(lambda x, y: x.sum() + y)
+    names = {"x": {0: "n"}, "y": {0: "n"}}
+    with pytest.raises(ArgumentError, match="two extents are called 'n'"):
+        to_onnx(both, path, x, np.ones(4), dynamic=names)
+    with pytest.raises(ArgumentError, match="called 'a row'; expected letters"):
+        to_onnx(both, path, x, np.ones(4), dynamic={"x": {0: "a row"}})
+
+
 def squeezing(x):
     return x.sum(0) if x.shape[0] == 1 else x.max(0)
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 from heterosis import _core, backends, capture
 from heterosis.io.atomic import write_together
 from heterosis.ir.program import INPUT, Program, Value, apply
 from heterosis.ir.resizing import at, resized, resized_type
+from heterosis.ir.sizes import Size, named
 from heterosis.ir.traced_sizes import untraced
 from heterosis.models.onnx import format as onnx_format
 from heterosis.models.onnx import wire
@@ -21,6 +22,9 @@ from heterosis.models.onnx.writing.programs import ProgramWriter
 from heterosis.models.onnx.writing.sizes import Sizes
 from heterosis.passes.pipeline import optimized
 from heterosis.runtime.errors import ArgumentError
+
+# As `hybridize` takes it; or names for the axes of parameters.
+Dynamic: TypeAlias = "capture.Dynamic | Mapping[str, Mapping[int, str]]"
 
 _PLACES = (backends.INSIDE, backends.FILE)
 # How conditions end that always hold: sizes beyond 62 bits no machine has.
@@ -34,15 +38,16 @@ def to_onnx(
     path: str | os.PathLike[str],
     /,
     *inputs: Any,
-    dynamic: capture.Dynamic | None = None,
+    dynamic: Dynamic | None = None,
     weights: str = backends.INSIDE,
 ) -> str:
     """Write what `net`, a function or a block, predicts as an ONNX file, whose name is returned.
 
     It is written for `inputs`, whose elements do not matter, or for those that a hybridized `net`
     was called with, if these are of one kind. Extents are those of the inputs, unless `dynamic`,
-    here or of `hybridize`, is True, or axes by the names of parameters, as {"x": (0,)}. With
-    `weights="file"`, large arrays are in a file beside it, `<path>.data`.
+    here or of `hybridize`, is True, or axes by the names of parameters, as {"x": (0,)}, or with
+    names of their own, as {"x": {0: "rows"}}. With `weights="file"`, large arrays are in a file
+    beside it, `<path>.data`.
 
     Layers that ONNX has are its operators, under the names of blocks; all else is written by what
     it is made of. What ONNX cannot compute is refused.
@@ -50,7 +55,8 @@ def to_onnx(
     if weights not in _PLACES:
         raise ArgumentError(f"to_onnx: weights={weights!r}; expected one of {', '.join(_PLACES)}.")
     name = os.fspath(path)
-    entry = _untraced(capture.entry_of(net, *inputs, dynamic=dynamic))
+    entry = capture.entry_of(net, *inputs, dynamic=_axes(dynamic))
+    entry = _untraced(entry, _called(entry, dynamic))
     model = _Modelled(entry, _names_of(net)).model()
     beside = f"{os.path.basename(name)}.data" if weights == backends.FILE else None
     pieces, outside = onnx_format.written(model, beside)
@@ -72,16 +78,69 @@ def _names_of(net: Any) -> dict[int, str]:
     return {id(array): p.name for p in parameters for array in p.list_data()}
 
 
-def _untraced(entry: backends.Entry) -> backends.Entry:
-    """The entry with sizes in place of the numbers that were traced."""
+# -- open extents ---------------------------------------------------------------------------------
+
+
+def _axes(dynamic: Dynamic | None) -> capture.Dynamic | None:
+    """Which axes are open, without the names of their extents."""
+    if isinstance(dynamic, Mapping):
+        return {parameter: tuple(axes) for parameter, axes in dynamic.items()}
+    return dynamic
+
+
+def _called(entry: backends.Entry, dynamic: Dynamic | None) -> dict[str, str]:
+    """The names that users have given to sizes, by those of the program."""
+    found: dict[str, str] = {}
+    for parameter, axes in dynamic.items() if isinstance(dynamic, Mapping) else ():
+        if not isinstance(axes, Mapping):
+            continue
+        for label, value, _ in entry.inputs:
+            if re.fullmatch(rf"{re.escape(parameter)}([.\[].*)?", label):
+                for axis, name in axes.items():
+                    size = str(untraced(value.shape[axis]))
+                    if size in entry.values:
+                        found.setdefault(size, name)
+    _check_names(entry, found)
+    return found
+
+
+def _check_names(entry: backends.Entry, called: Mapping[str, str]) -> None:
+    all_names = [called.get(name, name) for name in entry.values]
+    for name in called.values():
+        if not isinstance(name, str) or not name.isidentifier():
+            raise ArgumentError(
+                f"to_onnx: an extent is called {name!r}; expected letters, digits and underscores."
+            )
+        if all_names.count(name) > 1:
+            raise ArgumentError(
+                f"to_onnx: two extents are called {name!r}, and they need not be equal. Give each "
+                "a name of its own."
+            )
+
+
+def _untraced(entry: backends.Entry, called: Mapping[str, str]) -> backends.Entry:
+    """The entry with sizes in place of the numbers that were traced, under other names."""
+    sizes = {old: named(new) for old, new in called.items()}
+
+    def change(number: Any) -> Any:
+        size = untraced(number)
+        return size.at(sizes) if isinstance(size, Size) else size
+
+    def text(of: str) -> str:
+        return re.sub(r"\b[^\W\d]\w*", lambda word: called.get(word[0], word[0]), of)
+
     inputs = tuple(
-        (label, apply(INPUT, (), resized_type(value.type, untraced)), position)
+        (label, apply(INPUT, (), resized_type(value.type, change)), position)
         for label, value, position in entry.inputs
     )
     return entry._replace(
-        program=resized(entry.program, untraced),
+        program=resized(entry.program, change),
         inputs=inputs,
-        special=tuple(map(_untraced, entry.special)),
+        floats={position: text(number) for position, number in entry.floats.items()},
+        values={text(name): value for name, value in entry.values.items()},
+        conditions=tuple(map(text, entry.conditions)),
+        ones=tuple(map(text, entry.ones)),
+        special=tuple(_untraced(one, called) for one in entry.special),
     )
 
 
