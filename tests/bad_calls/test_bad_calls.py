@@ -94,6 +94,7 @@ EXAMPLES = {
     "nd.CTCLoss(1, 2)": "CTCLoss|ctc_loss",
     "np.std(np.ones(3), ddof=-(2**63))": "in the arithmetic of sizes",
     "sym.var('a').split(2**31)": "2147483648 results; expected 1 to",
+    "np.zeros((3, 2**63))": "shape is .*; expected an integer or a tuple of integers, of 64 bits",
     "np.einsum('ij,jk->ik', 2**63)": "does not fit into 64 bits",
     "gluon.Parameter('w', numpy.ones(2))": "grad_req",
     "initializer.create({1: 'a'})": "names no initializer",

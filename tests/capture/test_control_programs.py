@@ -273,6 +273,22 @@ def _without_end(x):
     return x if x.sum() > 0 else _without_end(x + 1)
 
 
+@pytest.mark.parametrize(
+    "turn, why",
+    [
+        (lambda a, b: ([], [a, np.concatenate([b, b])]), r"state 1 is float32\[\d.*\] behind it"),
+        (lambda a, b: ([], [a + 1]), "the body gives 1 states; expected 2"),
+        (lambda a, b: ([], [a.astype("int32"), b]), "state 0 is float32.* and int32"),
+    ],
+)
+def test_other_states_behind_a_turn_of_a_bounded_loop_are_refused(turn, why):
+    def repeats(x):
+        return npx.while_loop(lambda a, b: a.sum() < 5, turn, [x, x], 4)
+
+    with pytest.raises(CaptureError, match=f"while_loop at .*{why}"):
+        heterosis.hybridize(repeats)(np.array(X))
+
+
 def test_recursion_that_arrays_bound_is_refused():
     with pytest.raises((CaptureError, UnsupportedError), match="calls itself"):
         heterosis.hybridize(_without_end)(np.array(X))

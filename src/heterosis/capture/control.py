@@ -27,7 +27,7 @@ from heterosis.capture.inner import (
 )
 from heterosis.capture.memory import Cell
 from heterosis.capture.printing import Prints, kept_turns
-from heterosis.capture.states import States, as_array, check_outputs, check_unwritten
+from heterosis.capture.states import States, as_array, check_outputs, check_turn, check_unwritten
 from heterosis.capture.trace import Trace
 from heterosis.ir import views
 from heterosis.ir.program import Program, Value
@@ -42,6 +42,7 @@ from heterosis.ops.record import as_users_call
 from heterosis.ops.rules import cast
 from heterosis.runtime import modes
 from heterosis.runtime.errors import ArgumentError
+from heterosis.runtime.lines import user_line
 
 ndarray = _core.ndarray
 _assign = as_users_call(assign)
@@ -310,6 +311,7 @@ class Control:
         most: int,
     ) -> tuple[Any, list[Any]]:
         """The same of a loop that ends after so many turns: those left hand the states on."""
+        line = user_line()
 
         def turn(_: Any, before: Sequence[Any]) -> tuple[Any, list[Any]]:
             running, *now = before
@@ -317,6 +319,7 @@ class Control:
 
             def then() -> Any:
                 found, after = body(*now)
+                check_turn("while_loop", line, now, after)
                 outputs.append(found)
                 return found, list(after), as_truth(condition(*after))
 

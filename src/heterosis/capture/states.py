@@ -57,6 +57,27 @@ def as_array(given: Any) -> Any:
     return np.array(given, dtype="int64" if type(given) is int else None)
 
 
+def _two_types(given: TensorType, found: TensorType) -> str:
+    return (
+        f"is {given} before a turn and {found} behind it; expected one type. Begin with an array "
+        "of the type that the body gives, or convert there with .astype or .reshape."
+    )
+
+
+def check_turn(name: str, line: str, before: Sequence[Any], after: Sequence[Any]) -> None:
+    """Refuse a turn that gives other states than it was given: fewer, or arrays of other types."""
+    if len(before) != len(after):
+        raise CaptureError(
+            f"{name} at {line}: the body gives {len(after)} states; expected {len(before)}, as "
+            "many as it is given."
+        )
+    for i, (one, other) in enumerate(zip(before, after, strict=True)):
+        if isinstance(other, ndarray):
+            given, found = (TensorType(a.shape, a._dtype_name) for a in (one, other))
+            if (given.shape, given.dtype) != (found.shape, found.dtype):
+                raise CaptureError(f"{name} at {line}: state {i} {_two_types(given, found)}")
+
+
 class States:
     """What a loop carries from turn to turn, as it begins."""
 
@@ -80,23 +101,12 @@ class States:
         """A loop carries on what it began with: as many states, of the same types. `asked` are the
         arrays from around that its condition reads."""
         if len(before) != len(after):
-            raise CaptureError(
-                f"{turn.name} at {turn.line}: the body gives {len(after)} states; expected "
-                f"{len(before)}, as many as it is given."
-            )
+            check_turn(turn.name, turn.line, before, after)
         written = self._bases(turn.written())
         for i, (state, leaf) in enumerate(zip(self.arrays, after, strict=True)):
             given, found = self._outer.cell(state).value().type, turn.value_of(leaf).type
             if (given.shape, given.dtype) != (found.shape, found.dtype):
-                raise StateTypeError(
-                    turn,
-                    i,
-                    f"is {given} before a turn and {found} behind it; expected one type. Begin "
-                    "with an array of the type that the body gives, or convert there with .astype "
-                    "or .reshape.",
-                    found,
-                    turn.line_of(leaf),
-                )
+                raise StateTypeError(turn, i, _two_types(given, found), found, turn.line_of(leaf))
             if self._is_array(i) and turn.is_written(before[i]):
                 self._check_in_place(turn, i, before[i], leaf, asked)
             elif self._is_array(i) and written & self._bases([state]):

@@ -24,7 +24,7 @@ from heterosis.ops import eager
 from heterosis.ops.samples import Samples
 from heterosis.ops.unsized import Unsized, settled
 from heterosis.passes.halves import rounded
-from heterosis.runtime.arguments import described, did_you_mean, expectations, refused
+from heterosis.runtime.arguments import described, did_you_mean, expectations, refused, wanted
 from heterosis.runtime.errors import (
     ArgumentTypeError,
     DTypeError,
@@ -341,7 +341,7 @@ class Record:
             given = attributes[position]
             if not kind.accepts(given):
                 raise ArgumentTypeError(
-                    f"{self.name}: {name} is {described(given)}; expected {kind.text}."
+                    f"{self.name}: {name} is {described(given)}; expected {wanted(kind, given)}."
                 )
 
     @property

@@ -62,8 +62,15 @@ class Expectations:
         for name, value in given:
             kind = self.kinds.get(name)
             if kind is not None and not kind.accepts(value):
-                return f"{name} is {described(value)}; expected {kind.text}."
+                return f"{name} is {described(value)}; expected {wanted(kind, value)}."
         return None
+
+
+def wanted(kind: Kind, given: Any) -> str:
+    """What is expected in place of an argument that is not of this kind."""
+    items = given if isinstance(given, tuple | list) else (given,)
+    large = any(isinstance(item, int) and not -(2**63) <= item < 2**63 for item in items)
+    return f"{kind.text}, of 64 bits at most" if large else kind.text
 
 
 def _defaults(function: Callable[..., Any]) -> dict[str, Any]:

@@ -65,7 +65,7 @@ def test_quantiles():
             expected = numpy.percentile(x, q, axis=1)
         numpy.testing.assert_allclose(got.asnumpy(), expected, rtol=1e-6)
     assert np.median(np.array([4.0, 1.0, 2.0, 3.0])).item() == 2.5
-    # The mean of the middle two, rounded as their sum is; also of the least and the largest numbers.
+    # The mean of the middle two, rounded as their sum is; of the least and largest numbers too.
     for pair in ([0.39651757, -0.37422594], [1e-45, 1e-45], [1e-45, 3e-45], [3e38, 3e38]):
         wanted = numpy.median(numpy.array(pair, "float32").astype("float64")).astype("float32")
         assert np.median(np.array(pair)).asnumpy() == wanted
