@@ -6,6 +6,7 @@ import pytest
 import heterosis
 from heterosis import np, npx
 from heterosis.autograd.reverse import cotangents
+from heterosis.backends.native.compile import single
 from heterosis.backends.native.compile.plans import machine
 from heterosis.backends.native.stages.pipeline import for_processor
 from heterosis.capture.attempts import capture
@@ -42,7 +43,20 @@ SHAPES = [
     (1, 4, 4, 5, 1, 4, 2, 4, 6, 20),
     (1, 3, 5, 3, 1, 1, 1, 1, 40, 3),
     (17, 8, 20, 1, 1, 0, 1, 1, 1, 1),
+    (2, 32, 40, 3, 1, 1, 1, 1, 28, 28),  # by tiles, for which filters are transformed
+    (1, 70, 33, 3, 1, 2, 1, 1, 13, 17),
+    (1, 96, 96, 3, 2, 1, 1, 1, 14, 14),  # rows are turned
 ]
+
+
+@pytest.mark.parametrize("images, transforms", [(8, True), (1, False)])
+def test_an_imperative_convolution_goes_the_cheapest_way(images, transforms):
+    def run(x, w):
+        return npx.convolution(x, w, kernel=(3, 3), pad=(1, 1), num_filter=64, no_bias=True)
+
+    given = np.zeros((images, 32, 14 * images, 14)), np.zeros((64, 32, 3, 3))
+    program = single.prepared(capture(run, given, {}).program, machine())
+    assert ("transform_filters" in str(program)) == transforms
 
 
 @pytest.mark.parametrize("shape", SHAPES)

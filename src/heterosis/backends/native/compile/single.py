@@ -12,6 +12,7 @@ from heterosis.backends.native.codegen.nest import Buffer, Load, Nest, Operand
 from heterosis.backends.native.compile.plans import check_room, machine, machine_code, plan_facts
 from heterosis.backends.native.schedule.materialize import compared_sums
 from heterosis.backends.native.schedule.schedule import schedule
+from heterosis.ir.primitives.windows import CONVOLVE
 from heterosis.ir.program import NUMBER, Program
 from heterosis.ir.strided import Strided
 from heterosis.passes.halves import widened
@@ -31,7 +32,7 @@ def compile_single(
     them is the first operand, and keeps what the program leaves as it is.
     """
     into = _rooms(program, targets)
-    program = widened(program)
+    program = prepared(program, machine())
     planned = _scheduled(program, layouts, into, machine(), views=views, in_place=in_place)
     elementwise = _is_elementwise(planned, program, layouts, into)
     code = function_for_any_size(planned)
@@ -51,9 +52,20 @@ def code_for(
     in_place: bool = False,
 ) -> FunctionCode:
     """The code that `compile_single` would compile on another machine."""
-    into, program = _rooms(program, targets), widened(program)
+    into, program = _rooms(program, targets), prepared(program, on)
     planned = _scheduled(program, layouts, into, on, views=views, in_place=in_place)
     return function_for_any_size(planned)
+
+
+def prepared(program: Program, on: Machine) -> Program:
+    """`program` with filters that are transformed at every call: the stage that one operation may
+    need."""
+    program = widened(program)
+    if all(node.primitive is not CONVOLVE for node in program.nodes()):
+        return program
+    from heterosis.backends.native.stages.prepack import packed
+
+    return packed(program, (), on)
 
 
 def _rooms(program: Program, targets: Sequence[Strided] | None) -> list[Strided | None]:

@@ -195,7 +195,7 @@ def _packs(node: Node, fixed: Callable[[Value], bool], machine: Machine) -> Valu
     if "winograd" in kinds:
         filters = transformed(a, kinds["winograd"], turned=upright != windows)
         windows = upright
-    elif fixed(a):
+    elif fixed(a) or "turned" in kinds:
         filters = a
     else:
         return None
