@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
+import numpy
+
 from heterosis.ir.program import Value
 from heterosis.ir.sizes import Size
 from heterosis.models.onnx.writing.programs import ProgramWriter
@@ -175,6 +177,26 @@ def _after(
         return None
     after = [max(a, 0) for a in found]
     return after if all(a < k for a, k in zip(after, kernel, strict=True)) else None
+
+
+# -- padding --------------------------------------------------------------------------------------
+
+
+@call("pad")
+def _padding(given: Given) -> Emit | None:
+    """By the elements at the edge, or those that a mirror there shows, if there are enough."""
+    x, mode = given["x"], given["mode"]
+    pairs = numpy.broadcast_to(given["pad_width"], (x.ndim, 2)).tolist()
+    if mode not in ("edge", "reflect") or given["reflect_type"] != "even" or 0 in x.shape:
+        return None
+    if mode == "reflect" and any(
+        isinstance(n, Size) or max(pair) >= n for n, pair in zip(x.shape, pairs, strict=True)
+    ):
+        return None
+    befores, afters = zip(*pairs, strict=True)
+    return lambda writer: writer.node(
+        "Pad", writer.name(x), writer.graph.whole(*befores, *afters), mode=mode
+    )
 
 
 # -- normalisation --------------------------------------------------------------------------------
