@@ -56,6 +56,11 @@ class Target:
         return self._has("avx512f")
 
     @property
+    def normalises(self) -> bool:
+        """Whether it takes vectors of single precision apart into exponents and fractions."""
+        return self._has("avx512f")
+
+    @property
     def estimates(self) -> bool:
         """Whether it estimates reciprocals of single precision within 2^-14."""
         return self._has("avx512f")

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 
-from heterosis.backends.native.codegen.mathematics.logarithm import log
+from heterosis.backends.native.codegen.mathematics.logarithm import log_by_series
 from heterosis.backends.native.codegen.mathematics.number import Number, at_most, fma, where
 from heterosis.backends.native.codegen.mathematics.trigonometric import sine_and_cosine
 from heterosis.ir.primitives.random_bits import PLACE_BITS
@@ -63,7 +63,7 @@ def normal(radius_bits: Number, angle_bits: Number, element: str) -> Number:
     In single precision the two may be the same: the radius takes the upper 31 bits, the angle
     the lower 26.
     """
-    radius = (log(open_unit(radius_bits, element)) * -2.0).sqrt()
+    radius = (log_by_series(open_unit(radius_bits, element)) * -2.0).sqrt()
     return radius * _sine_of_turn(angle_bits, element)
 
 

@@ -6,6 +6,7 @@ at a time with the rest fitted again; `2^-n` is the relative error of the logari
 
 from __future__ import annotations
 
+from heterosis.backends.native.codegen.mathematics import tabulated_logarithm
 from heterosis.backends.native.codegen.mathematics.compensated import (
     Pair,
     exact_product,
@@ -21,6 +22,7 @@ from heterosis.backends.native.codegen.mathematics.number import (
     split_polynomial,
     where,
 )
+from heterosis.backends.native.codegen.mathematics.registers import normalises, on_vectors
 
 # (log(1 + f) - f + f^2 / 2) / f^3 for 1 + f between sqrt(1/2) and sqrt(2): 2^-27.3.
 SERIES_SINGLE = (
@@ -93,6 +95,13 @@ def with_limits(x: Number, result: Number) -> Number:
 
 def log(x: Number) -> Number:
     """Natural logarithm."""
+    if normalises(x):
+        return on_vectors(tabulated_logarithm.log)(x)
+    return log_by_series(x)
+
+
+def log_by_series(x: Number) -> Number:
+    """Natural logarithm, on all processors alike that have fused instructions."""
     e, f = split(x)
     high, low = LN2_PARTS[x.double]
     total, error = quick_sum(e * high, f)
@@ -113,11 +122,15 @@ def log_base(x: Number, base: int) -> Number:
 
 def log2(x: Number) -> Number:
     """Logarithm to base 2; exact on powers of two."""
+    if normalises(x):
+        return on_vectors(tabulated_logarithm.log2)(x)
     return log_base(x, 2)
 
 
 def log10(x: Number) -> Number:
     """Logarithm to base 10."""
+    if normalises(x):
+        return on_vectors(tabulated_logarithm.log10)(x)
     return log_base(x, 10)
 
 
@@ -139,6 +152,8 @@ def log_of_sum(u: Number, lost: Number, doublings: Number | None = None) -> Numb
 
 def log1p(x: Number) -> Number:
     """log(1 + x), accurate for small x."""
+    if normalises(x):
+        return on_vectors(tabulated_logarithm.log1p)(x)
     result = log_of_sum(*exact_sum(x.constant(1.0), x))
     return where(x == 0.0, x, result)
 

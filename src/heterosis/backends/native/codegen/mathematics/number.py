@@ -177,6 +177,10 @@ class Number:
         predicate = "une" if self.type.is_float else "ne"
         return self.made(self.f.compare(predicate, self.value, self.wrap(other).value))
 
+    def unsigned_at_least(self, other: Number) -> Number:
+        """Whether an integer is not below another, both without signs."""
+        return self.made(self.f.compare("uge", self.value, other.value))
+
     def unordered(self, other: Number) -> Number:
         """Whether either side is NaN."""
         return self.made(self.f.compare("uno", self.value, other.value))

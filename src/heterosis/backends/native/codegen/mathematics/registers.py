@@ -74,6 +74,62 @@ def estimated_reciprocal(x: Number) -> Number:
     return _by_registers(estimate, x)
 
 
+def normalises(x: Number) -> bool:
+    """Whether `exponent`, `fraction` and `nearest_step` serve numbers like `x`."""
+    target = x.f.module.target
+    return not x.double and target is not None and target.normalises
+
+
+def exponent(x: Number) -> Number:
+    """The whole number n for which `|x|` lies between 2^n and 2^(n+1), infinite where x is zero or
+    infinite."""
+    f = x.f
+
+    def extract(x: Value) -> Value:
+        arguments = [x, literal(x.type, 0.0), _EVERY_LANE, _AS_USUAL]
+        return f.call("llvm.x86.avx512.mask.getexp.ps.512", arguments, x.type)
+
+    return _by_registers(extract, x)
+
+
+def fraction(x: Number, *, of_magnitude: bool = False) -> Number:
+    """`|x|` times the power of two that brings it to 3/4 or more and below 3/2; 1 or -1 where x is
+    zero or infinite. Below zero it is NaN, unless `of_magnitude`."""
+    f, three_quarters_on = x.f, 3
+    choice = literal(I32, three_quarters_on | (1 if of_magnitude else 2) << 2)
+
+    def extract(x: Value) -> Value:
+        arguments = [x, choice, literal(x.type, 0.0), _EVERY_LANE, _AS_USUAL]
+        return f.call("llvm.x86.avx512.mask.getmant.ps.512", arguments, x.type)
+
+    return _by_registers(extract, x)
+
+
+def nearest_step(x: Number, steps: int) -> Number:
+    """`x` rounded to a multiple of 1 / 2^steps, ties to even; infinities and NaN stay."""
+    f, choice = x.f, literal(I32, steps << 4)
+
+    def extract(x: Value) -> Value:
+        arguments = [x, choice, literal(x.type, 0.0), _EVERY_LANE, _AS_USUAL]
+        return f.call("llvm.x86.avx512.mask.rndscale.ps.512", arguments, x.type)
+
+    return _by_registers(extract, x)
+
+
+def on_vectors(formula: Callable[..., Number]) -> Callable[..., Number]:
+    """`formula`, which takes vectors, for single numbers too: one in every lane."""
+
+    def compute(*operands: Number) -> Number:
+        f, lanes = operands[0].f, operands[0].type.lanes
+        if lanes:
+            return formula(*operands)
+        vectors = (x.made(f.splat(x.value, _LANES)) for x in operands)
+        result = formula(*vectors)
+        return result.made(f.extract(result.value, 0))
+
+    return compute
+
+
 def _by_registers(compute: Callable[..., Value], *vectors: Number) -> Number:
     """What `compute` makes of vectors of as many lanes as a register has, for those of any."""
     first = vectors[0]
