@@ -158,9 +158,22 @@ def test_power_of_results_across_the_range(dtype, target):
     limit = 150 if dtype == "float32" else 1080
     base = numpy.exp2(random.uniform(-120, 120, 50_000)).astype(dtype)
     near = (1 + random.uniform(-1e-3, 1e-3, 50_000)).astype(dtype)
-    x = numpy.concatenate([base, near])
+    less_near = (1 + random.uniform(-0.05, 0.05, 50_000)).astype(dtype)
+    x = numpy.concatenate([base, near, less_near])
     with numpy.errstate(divide="ignore", over="ignore"):
         y = (random.uniform(-limit, limit, x.size) / numpy.log2(x.astype("float64"))).astype(dtype)
+    check("power", dtype, target, x, y)
+
+
+@every_target
+@both_precisions
+def test_power_with_few_special_cases_in_a_vector(dtype, target):
+    """Special cases are computed where a vector has any: one among ordinary lanes, and none."""
+    random = numpy.random.default_rng(8)
+    special = numpy.array(numpy.meshgrid(special_values(dtype), special_values(dtype)))
+    special = special.reshape(2, -1)
+    x, y = random.uniform((0.1, -9), (9, 9), (20 * special.shape[1], 2)).astype(dtype).T
+    x[::20], y[::20] = special
     check("power", dtype, target, x, y)
 
 

@@ -6,6 +6,7 @@ reweighted least-squares fits in 200-bit arithmetic; `2^-n` is the error they le
 
 from __future__ import annotations
 
+from heterosis.backends.native.codegen.mathematics import tabulated_power
 from heterosis.backends.native.codegen.mathematics.compensated import exact_product, quick_sum
 from heterosis.backends.native.codegen.mathematics.exponential import (
     LN2,
@@ -25,6 +26,7 @@ from heterosis.backends.native.codegen.mathematics.number import (
     split_polynomial,
     where,
 )
+from heterosis.backends.native.codegen.mathematics.registers import normalises, on_vectors
 
 INFINITY = float("inf")
 
@@ -83,12 +85,23 @@ def is_integer(y: Number) -> Number:
 
 def power(x: Number, y: Number) -> Number:
     """x to the power y, with every special case of IEEE 754's pow."""
+    if normalises(x):
+        return on_vectors(_tabulated)(x, y)
     base = abs(x)
     if x.double:
         result = power_double(base, y)
     else:
         result = power_single(base.to_double(), y.to_double()).to_single()
-    falling = y < 0.0
+    return with_limits(x, y, result)
+
+
+def _tabulated(x: Number, y: Number) -> Number:
+    return tabulated_power.power(x, y, lambda result: with_limits(x, y, result))
+
+
+def with_limits(x: Number, y: Number, result: Number) -> Number:
+    """x to the power y, where `result` is that of |x|, if neither is zero or infinite."""
+    base, falling = abs(x), y < 0.0
     result = where(base == 0.0, where(falling, x.constant(INFINITY), 0.0), result)
     result = where(base == INFINITY, where(falling, x.constant(0.0), INFINITY), result)
     whole = is_integer(y)
