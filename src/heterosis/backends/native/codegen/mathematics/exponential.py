@@ -6,6 +6,7 @@ coefficient at a time with the rest fitted again; `2^-n` beside them is their re
 
 from __future__ import annotations
 
+from heterosis.backends.native.codegen.mathematics import scaled_exponential
 from heterosis.backends.native.codegen.mathematics.compensated import (
     Pair,
     exact_sum,
@@ -20,7 +21,12 @@ from heterosis.backends.native.codegen.mathematics.number import (
     split_polynomial,
     where,
 )
-from heterosis.backends.native.codegen.mathematics.registers import scaled_by, scales
+from heterosis.backends.native.codegen.mathematics.registers import (
+    looks_up,
+    on_vectors,
+    scaled_by,
+    scales,
+)
 
 LOG2_E = 1.4426950408889634
 # ln 2 in two parts; the first has zeros enough at its end for n * part to be exact.
@@ -169,6 +175,8 @@ def expm1_reduced(x: Number, offset: float, least: int) -> tuple[Number, Number,
 
 def expm1(x: Number) -> Number:
     """exp(x) - 1, accurate for small x."""
+    if looks_up(x):
+        return on_vectors(scaled_exponential.expm1)(x)
     low, high, least = (-40.0, 710.0, -58) if x.double else (-18.0, 89.0, -26)
     bounded = at_most(at_least(x, low), high)
     scale, r, (tail, lost) = expm1_reduced(bounded, EXPM1_OFFSET, least)
@@ -180,6 +188,8 @@ def expm1(x: Number) -> Number:
 
 def sigmoid(x: Number) -> Number:
     """1 / (1 + exp(-x)), as g / (g + 1 + t) where exp(-x) = (1 + t) / g."""
+    if looks_up(x):
+        return on_vectors(scaled_exponential.sigmoid)(x)
     low, high = (-1418.0, 40.0) if x.double else (-176.0, 20.0)  # as in `exp_clamped`
     shifted, t = exp_reduced(-at_most(at_least(x, low), high), double_bias(x))
     first, second = factors(2.0 * double_bias(x) - shifted)

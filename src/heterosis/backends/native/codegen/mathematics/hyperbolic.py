@@ -7,6 +7,7 @@ at a time with the rest fitted again; `2^-n` is the relative error of the functi
 
 from __future__ import annotations
 
+from heterosis.backends.native.codegen.mathematics import scaled_exponential
 from heterosis.backends.native.codegen.mathematics.compensated import (
     Pair,
     exact_product,
@@ -28,7 +29,7 @@ from heterosis.backends.native.codegen.mathematics.number import (
     where,
 )
 from heterosis.backends.native.codegen.mathematics.pieces import TANH
-from heterosis.backends.native.codegen.mathematics.registers import looks_up
+from heterosis.backends.native.codegen.mathematics.registers import looks_up, on_vectors
 
 # (sinh(r) / r - 1) / r^2 in powers of r^2, |r| <= ln(2)/2: 2^-34.3 and 2^-61.7.
 SINH_SINGLE = (0.16666667, 0.008333176, 0.00019973078)
@@ -97,6 +98,8 @@ def combined(a: Pair, b: Pair, r: Number, odd: Number, even: Number) -> Number:
 
 def sinh(x: Number) -> Number:
     """Hyperbolic sine."""
+    if looks_up(x):
+        return on_vectors(scaled_exponential.sinh)(x)
     difference, total, (r, odd, even) = halves_of_exp(x)
     result = combined(difference, total, r, odd, even).with_sign_of(x)
     return where(abs(x) < (2.0**-28 if x.double else 2.0**-13), x, result)
@@ -104,5 +107,7 @@ def sinh(x: Number) -> Number:
 
 def cosh(x: Number) -> Number:
     """Hyperbolic cosine."""
+    if looks_up(x):
+        return on_vectors(scaled_exponential.cosh)(x)
     difference, total, (r, odd, even) = halves_of_exp(x)
     return combined(total, difference, r, odd, even)
