@@ -18,8 +18,14 @@ from heterosis.backends.native.codegen.mathematics.number import (
     at_least,
     at_most,
     fma,
+    polynomial,
     split_polynomial,
     where,
+)
+from heterosis.backends.native.codegen.mathematics.registers import (
+    estimated_reciprocal,
+    looks_up,
+    on_vectors,
 )
 
 # (arctan(t) / t - 1) / t^2 in powers of t^2, |t| <= tan(pi/8): 2^-30.5 and 2^-59.5.
@@ -49,6 +55,11 @@ QUARTERS = {
         (3.141592653589793, 1.2246467991473532e-16),
     ),
 }  # fmt: skip
+# (arctan(t) / t - 1) / t^2 in powers of t^2, |t| <= 1: 2^-28.5.
+ARCTAN_TO_ONE = (
+    -0.333333, 0.19998533, -0.14264078, 0.10951348, -0.0840103, 0.05791646, -0.031137032,
+    0.010892748, -0.0017887416,
+)  # fmt: skip
 TAN_EIGHTH_TURN = 0.41421356237309503
 
 
@@ -79,6 +90,8 @@ def quarters(x: Number, count: int) -> Pair:
 
 def arctan(x: Number) -> Number:
     """Inverse tangent."""
+    if looks_up(x):
+        return on_vectors(_arctan_to_one)(x)
     magnitude = at_most(abs(x), 2.0**60)
     steep = magnitude > 1.0
     upper, (t, rest) = arctan_of_ratio(
@@ -89,6 +102,25 @@ def arctan(x: Number) -> Number:
     angle = where(steep, -t, t), where(steep, -rest, rest)
     result = added(base, angle).with_sign_of(x)
     return where(x.is_nan(), x, result)
+
+
+def _arctan_to_one(x: Number) -> Number:
+    """arctan(x), where |x| is greater than 1 as pi/2 and the angle of -1 / |x|."""
+    magnitude = at_most(abs(x), 2.0**60)
+    one = x.constant(1.0)
+    first = estimated_reciprocal(magnitude)
+    inverse = fma(-first, fma(-first, magnitude, one), -first)
+    steep = magnitude > one
+    t = where(steep, inverse, magnitude)
+    right_angle, right_angle_lost = QUARTERS[False][2]
+    total, lost = quick_sum(where(steep, x.constant(right_angle), 0.0), t)
+    # What -1 / |x| lacks of t counts half as much next to 1, and does not matter elsewhere.
+    t_lost = fma(inverse * 0.5, fma(inverse, magnitude, one), right_angle_lost)
+    lost = lost + where(steep, t_lost, 0.0)
+    z = t * t
+    # Horner's rule: even and odd terms apart would be much larger than their sum, at 1.
+    rest = fma(z * t, polynomial(z, ARCTAN_TO_ONE), lost)
+    return (total + rest).with_sign_of(x)
 
 
 def arctan2(y: Number, x: Number) -> Number:
