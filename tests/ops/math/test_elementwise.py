@@ -1,6 +1,7 @@
 """Special values of elementwise operations, and what the registry's samples do not reach."""
 
 import operator
+from functools import partial
 from itertools import product
 
 import numpy
@@ -160,6 +161,22 @@ def test_integers_of_all_sizes_and_neighbours_of_multiples(name, dtype):
         numpy.testing.assert_array_equal(got, expected)
         got = getattr(np, name)(np.array(x), int(y[5])).asnumpy()
         numpy.testing.assert_array_equal(got, getattr(numpy, name)(x, y[5]))
+
+
+@pytest.mark.parametrize("wrap", [lambda f: f, heterosis.hybridize], ids=["argument", "in code"])
+@pytest.mark.parametrize("dtype", INTEGERS)
+@pytest.mark.parametrize("name", ["floor_divide", "mod"])
+def test_integers_divided_by_one_number(name, dtype, wrap):
+    """Multiplied by its inverse: multiples of it, and numbers of all sizes. 0 has no inverse."""
+    limits = numpy.iinfo(dtype)
+    x = integers_of_all_sizes(dtype, numpy.random.default_rng(5), 400)
+    divisors = {0, 1, 2, 3, 7, 100, -1, -3, limits.min, limits.max}
+    for y in sorted(y for y in divisors if limits.min <= y <= limits.max):
+        divide = wrap(partial(getattr(np, name), x2=y))
+        with numpy.errstate(all="ignore"):
+            for given in (x, x - x % numpy.array(y, dtype)):
+                expected = getattr(numpy, name)(given, numpy.array(y, dtype))
+                numpy.testing.assert_array_equal(divide(np.array(given)).asnumpy(), expected)
 
 
 def test_integers_divided_by_zero_give_zero():

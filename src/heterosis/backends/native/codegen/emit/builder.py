@@ -107,7 +107,9 @@ def constant(type_: Type, number: float | bool) -> Value:
 
 def is_literal(value: Value) -> bool:
     """Whether `value` is a number written in the code, and not NaN."""
-    return not value.text.startswith("%") and constant(value.type, math.nan) != value
+    if value.text.startswith("%"):
+        return False
+    return not value.type.is_float or constant(value.type, math.nan) != value
 
 
 def _float_literal(element: str, number: float) -> str:
@@ -176,6 +178,7 @@ class Function:
         self._count = 0
         self._known: dict[Hashable, Value] = {}
         self.unrounded: dict[tuple[str, Value], Value] = {}  # by the element type, and the result
+        self._uniform: set[str] = set()  # vectors of one number
 
     # -- text ---------------------------------------------------------------------------------
 
@@ -324,7 +327,13 @@ class Function:
         type_ = Type(a.type.element, lanes)
         one = self.emit(type_, f"insertelement {type_} poison, {a}, i64 0")
         zeros = f"<{lanes} x i32> zeroinitializer"
-        return self.emit(type_, f"shufflevector {one}, {type_} poison, {zeros}")
+        repeated = self.emit(type_, f"shufflevector {one}, {type_} poison, {zeros}")
+        self._uniform.add(repeated.text)
+        return repeated
+
+    def is_uniform(self, a: Value) -> bool:
+        """Whether a vector is known to have the same number in every lane."""
+        return is_literal(a) or a.text in self._uniform
 
     def extract(self, a: Value, lane: int) -> Value:
         return self.emit(a.type.scalar, f"extractelement {a}, i64 {lane}")

@@ -15,7 +15,7 @@ from heterosis.backends.native.codegen.emit.builder import (
 )
 from heterosis.backends.native.codegen.emit.reducers import above, maximum, minimum
 from heterosis.backends.native.codegen.mathematics.number import Number
-from heterosis.backends.native.codegen.mathematics.rounding import frexp
+from heterosis.backends.native.codegen.mathematics.rounding import frexp, has_rounding
 from heterosis.ir.types import UNSIGNED
 
 __all__ = ["above", "maximum", "minimum"]
@@ -132,6 +132,44 @@ def _all_fit(f: Function, operands: list[Value], unsigned: bool) -> Value:
     return f.intrinsic("vector.reduce.and", f.binary("and", *inside), returns=I1)
 
 
+def _floored(f: Function, dtype: str, a: Value, b: Value) -> Value | None:
+    """`a / b` rounded down, 0 where the divisor is 0, by way of floats; None where other ways are
+    not slower: vectors of one divisor are multiplied by 1 / b, which is computed once.
+
+    To `a / b` half of |1 / b| is added: that is as far as all multiples are then from an integer,
+    and much more than rounding adds, as floats have more than twice the bits.
+    """
+    unsigned = _is_unsigned(dtype)
+    if not a.type.lanes or not has_rounding(Number(f, a)):
+        return None
+    if a.type.bits < 64 and not f.is_uniform(b):
+        return None
+    if a.type.bits == 64:
+        fits = _all_fit(f, [a, b], unsigned)
+        narrow = [f.convert("trunc", x, x.type.of("i32")) for x in (a, b)]
+
+        def short() -> list[Value]:
+            return [f.convert("sext", _floored_by_floats(f, *narrow, unsigned=False), a.type)]
+
+        (result,) = f.if_else(fits, short, lambda: [_floored_slowly(f, dtype, a, b)])
+        return result
+    return _floored_by_floats(f, a, b, unsigned=unsigned)
+
+
+def _floored_by_floats(f: Function, a: Value, b: Value, *, unsigned: bool) -> Value:
+    wide = a.type.of("double" if a.type.bits == 32 else "float")
+    to, back = ("uitofp", "fptoui") if unsigned else ("sitofp", "fptosi")
+    # Less the lowest number is beyond the greatest, and wraps around as an integer.
+    minus_one = f.compare("eq", b, constant(b.type, -1))
+    divisor = b if unsigned else f.select(minus_one, constant(b.type, 1), b)
+    inverse = f.div(constant(wide, 1.0), f.convert(to, divisor, wide))
+    inverse = f.select(f.compare("eq", b, constant(b.type, 0)), constant(wide, 0.0), inverse)
+    half = f.mul(f.intrinsic("fabs", inverse), constant(wide, 0.5))
+    quotient = f.fma(f.convert(to, a, wide), inverse, half)
+    floored = f.convert(back, f.intrinsic("floor", quotient), a.type)
+    return floored if unsigned else f.select(minus_one, f.neg(a), floored)
+
+
 def remainder(f: Function, dtype: str, a: Value, b: Value) -> Value:
     """What `quotient` leaves of `a`, with the sign of `a`."""
     return f.sub(a, f.mul(quotient(f, dtype, a, b), b))
@@ -139,6 +177,11 @@ def remainder(f: Function, dtype: str, a: Value, b: Value) -> Value:
 
 def floor_divide_integer(f: Function, dtype: str, a: Value, b: Value) -> Value:
     """Rounded down; 0 where the divisor is 0."""
+    floored = _floored(f, dtype, a, b)
+    return _floored_slowly(f, dtype, a, b) if floored is None else floored
+
+
+def _floored_slowly(f: Function, dtype: str, a: Value, b: Value) -> Value:
     is_zero, safe = _safe_divisor(f, dtype, a, b)
     zero = constant(a.type, 0)
     if _is_unsigned(dtype):
@@ -153,8 +196,12 @@ def floor_divide_integer(f: Function, dtype: str, a: Value, b: Value) -> Value:
 
 def mod_integer(f: Function, dtype: str, a: Value, b: Value) -> Value:
     """With the sign of the divisor; 0 where the divisor is 0."""
-    is_zero, safe = _safe_divisor(f, dtype, a, b)
     zero = constant(a.type, 0)
+    floored = _floored(f, dtype, a, b)
+    if floored is not None:
+        rest = f.sub(a, f.mul(floored, b))
+        return f.select(f.compare("eq", b, zero), zero, rest)
+    is_zero, safe = _safe_divisor(f, dtype, a, b)
     if _is_unsigned(dtype):
         return f.select(is_zero, zero, remainder(f, dtype, a, safe))
     rest = remainder(f, dtype, a, safe)
