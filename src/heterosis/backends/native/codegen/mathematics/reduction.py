@@ -68,7 +68,8 @@ def _moderate(x: Number) -> Reduced:
     first, second, third = PARTS[x.double]
     whole = exact_fma(n, -first, x)  # exact: it has fewer bits than x and n * first share
     product, product_lost = exact_product(n, n.constant(-second))
-    r, lost = exact_sum(whole, product)
+    # Exact where `whole` is the smaller, too: its last bit is above the last one of the sum.
+    r, lost = quick_sum(whole, product)
     return shifted.bits, r, exact_fma(n, -third, lost + product_lost)
 
 

@@ -7,8 +7,18 @@ at a time with the rest fitted again; `2^-n` is the relative error of the functi
 from __future__ import annotations
 
 from heterosis.backends.native.codegen.mathematics.compensated import Pair, quick_sum, quotient
-from heterosis.backends.native.codegen.mathematics.number import Number, fma, polynomial, where
+from heterosis.backends.native.codegen.mathematics.number import (
+    Number,
+    fma,
+    polynomial,
+    where,
+)
 from heterosis.backends.native.codegen.mathematics.reduction import reduce_angle
+from heterosis.backends.native.codegen.mathematics.registers import (
+    estimated_reciprocal,
+    looks_up,
+    on_vectors,
+)
 
 # (sin(r) / r - 1) / r^2 in powers of r^2, |r| <= pi/4: 2^-27.9 and 2^-57.9.
 SINE_SINGLE = (-0.16666655, 0.008332188, -0.00019518074)
@@ -21,6 +31,10 @@ COSINE_SINGLE = (0.041666646, -0.001388731, 2.4432338e-05)
 COSINE_DOUBLE = (
     0.041666666666666595, -0.0013888888888873312, 2.4801587288969187e-05,
     -2.7557314204389535e-07, 2.087570332723812e-09, -1.1358626867673727e-11,
+)  # fmt: skip
+# (tan(r) / r - 1) / r^2: 2^-29.5.
+TANGENT_SINGLE = (
+    0.3333335, 0.13332672, 0.05405943, 0.021282949, 0.010836973, 8.510314e-05, 0.004379613,
 )  # fmt: skip
 
 
@@ -58,6 +72,8 @@ def cos(x: Number) -> Number:
 
 def tan(x: Number) -> Number:
     """Tangent of an angle in radians."""
+    if looks_up(x):
+        return on_vectors(_tan_by_estimate)(x)
     n, r, rest = reduce_angle(x)
     (sine, sine_rest), (cosine, cosine_rest) = (
         quick_sum(a, b) for a, b in sine_and_cosine(r, rest)
@@ -66,3 +82,15 @@ def tan(x: Number) -> Number:
     above = where(odd, cosine, sine), where(odd, cosine_rest, sine_rest)
     below = where(odd, sine, cosine), where(odd, sine_rest, cosine_rest)
     return where(x == 0.0, x, quotient(above, below).flip_sign(top_bit(n, 0)))
+
+
+def _tan_by_estimate(x: Number) -> Number:
+    """tan(x) from the tangent of the reduced angle, or one over it, which starts as an estimate."""
+    n, r, rest = reduce_angle(x)
+    z = r * r
+    small = fma(z, fma(r, polynomial(z, TANGENT_SINGLE), rest), rest)
+    tangent = r + small
+    first = estimated_reciprocal(tangent)
+    error = fma(-first, small, fma(-first, r, first.constant(1.0)))
+    result = where((n & 1) != 0, fma(first, error, first), tangent)
+    return where(x == 0.0, x, result.flip_sign(top_bit(n, 0)))
