@@ -13,6 +13,7 @@ from heterosis.backends.native.codegen.tables import KERNELS, KernelLowering
 from heterosis.backends.native.codegen.target import Target
 from heterosis.ir.primitives.sorting import FIRST_PLACES, SORT, SORT_PLACES
 from heterosis.ir.program import Node
+from heterosis.ir.table_sizes import largest, smallest
 
 _NANOSECONDS = 2.5  # an element and pass
 _COMPARED_NANOSECONDS = 0.3  # a key of 32 bits
@@ -26,6 +27,10 @@ def _kernel(places: bool) -> Callable[..., KernelCode]:
         rows, length = inputs[0].strided.shape
         sort = code.RowSort(int(inputs[0].dtype.removeprefix("int")), places)
         room = -(-length * sort.item_bytes // 64) * 64
+        network = code.network_for(machine.target, sort)
+        if network is not None:
+            vectors = largest(2 * smallest(length, code.longest(network)), network.block)
+            room = largest(room, vectors * machine.target.vector_bytes)
         row_nanoseconds = max(length * sort.bits / 8 * _NANOSECONDS, 1.0)
 
         def emit(module: Module, target: Target, name: str) -> None:
