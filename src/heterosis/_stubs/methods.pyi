@@ -811,6 +811,13 @@ class ArrayMethods:
     def rsqrt(self, *, out: ndarray | None = None) -> ndarray:
         """`1 / sqrt(x)`."""
 
+    def searchsorted(self, v: Any, side: str = "left", sorter: Any = None) -> Any:
+        """Where to insert each of the numbers `v` into `a`, whose elements do not decrease, so that
+        they still do not: before equal ones, or with `side="right"` behind them.
+
+        With a `sorter`, indices that put `a` into such an order, it waits for the arguments.
+        """
+
     def shape_array(self, *, out: ndarray | None = None) -> ndarray:
         """The shape, as an array of int64."""
 

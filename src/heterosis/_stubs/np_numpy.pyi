@@ -395,9 +395,6 @@ def savez(*arguments: Any, **keywords: Any) -> Any:
 def savez_compressed(*arguments: Any, **keywords: Any) -> Any:
     """NumPy's, on the host: Save several arrays into a single file in compressed ``.npz`` format."""
 
-def searchsorted(*arguments: Any, **keywords: Any) -> Any:
-    """NumPy's, on the host: Find indices where elements should be inserted to maintain order."""
-
 def select(*arguments: Any, **keywords: Any) -> Any:
     """NumPy's, on the host: Return an array drawn from elements in choicelist, depending on conditions."""
 

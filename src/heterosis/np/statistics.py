@@ -1,4 +1,4 @@
-"""Statistics whose results have a shape that depends on values, or take several kinds of bins."""
+"""Statistics that take several kinds of arguments, or whose results' shapes depend on values."""
 
 from __future__ import annotations
 
@@ -7,9 +7,12 @@ from typing import Any
 import numpy
 
 from heterosis import _core
+from heterosis.ir.program import Value
 from heterosis.np import convert
+from heterosis.np.dtypes import kept_dtype
 from heterosis.np.fallback import on_host
 from heterosis.ops.array.segments import counted
+from heterosis.ops.array.sorting import places_in_order
 from heterosis.ops.array.statistics import check_edges, histogram_counts, histogram_edges
 from heterosis.runtime import modes
 from heterosis.runtime.errors import ArgumentError
@@ -37,9 +40,10 @@ def histogram(
     return histogram_counts(a, edges, weights, bool(density)), edges
 
 
-# The shape of the following results depends on values, so they wait for them and compute on the
-# host, through NumPy.
+# The shape of the first two results depends on values, so they wait for them and compute on the
+# host, through NumPy; the third one does so in rare cases.
 _unique, _bincount = on_host(numpy.unique, "unique"), on_host(numpy.bincount, "bincount")
+_searchsorted = on_host(numpy.searchsorted, "searchsorted")
 
 
 def unique(
@@ -67,4 +71,30 @@ def bincount(x: Any, weights: Any = None, minlength: int = 0) -> _core.ndarray:
     return counts if weights is None else counts.astype(convert.operand(weights).dtype)
 
 
-__all__ = ["bincount", "histogram", "unique"]
+def searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None) -> Any:
+    """Where to insert each of the numbers `v` into `a`, whose elements do not decrease, so that
+    they still do not: before equal ones, or with `side="right"` behind them.
+
+    With a `sorter`, indices that put `a` into such an order, it waits for the arguments.
+    """
+    if side not in ("left", "right"):
+        raise ArgumentError(f'searchsorted: side={side!r}; expected "left" or "right".')
+    if sorter is None and any(isinstance(x, _core.ndarray | Value) for x in (a, v)):
+        row, numbers = map(_elements, (a, v))
+        if row is not None and numbers is not None:
+            return places_in_order(row, numbers, side == "right")
+    return _searchsorted(a, v, side, sorter)
+
+
+def _elements(given: Any) -> Any:
+    """An array of what is given, with the element type that NumPy gives it; None if that is none
+    of ours."""
+    if isinstance(given, _core.ndarray | Value):
+        return given
+    if type(given) not in (bool, int, float, list, tuple, numpy.ndarray):
+        return None
+    found = numpy.asarray(given)
+    return None if kept_dtype(found.dtype) is None else convert.array(found)
+
+
+__all__ = ["bincount", "histogram", "searchsorted", "unique"]

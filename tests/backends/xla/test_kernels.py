@@ -155,6 +155,22 @@ def test_sorting(dtype):
     check(cases)
 
 
+@pytest.mark.parametrize("dtype", ["int32", "float64"])
+def test_searching(dtype):
+    cases, generator = [], numpy.random.default_rng(0)
+    for length, shape, right in itertools.product((1, 300), ((), (5, 9)), (False, True)):
+        row = generator.integers(-20, 20, length).astype(dtype)
+        if dtype == "float64":
+            row[row > 15] = numpy.nan
+            row[row == 0] = -0.0
+        row = numpy.sort(row)
+        numbers = generator.choice([*row, 0.0, 1.0], shape).astype(dtype)
+        given = [types_of(row), types_of(numbers)]
+        made = node(sorting.SEARCH, given, [(shape, "int64")], right=right)
+        cases.append((made, [row, numbers]))
+    check(cases)
+
+
 @pytest.mark.lengthy
 def test_indices():
     cases = []

@@ -413,6 +413,29 @@ def test_first_places_of_rows_in_order(length, order, dtype):
         check(node(sorting.FIRST_PLACES, [types_of(keys)], [result], count=count), [keys])
 
 
+@pytest.mark.parametrize("dtype", ["int32", "int64", "float32", "float64"])
+@pytest.mark.parametrize("right", [False, True])
+def test_searching(right, dtype):
+    generator = numpy.random.default_rng(0)
+    for length, shape in itertools.product((1, 2, 7, 300), ((), (0,), (5, 9))):
+        row = numpy.sort(generator.integers(-20, 20, length)).astype(dtype)
+        numbers = generator.integers(-22, 22, shape).astype(dtype)
+        given = [types_of(row), types_of(numbers)]
+        check(node(sorting.SEARCH, given, [(shape, "int64")], right=right), [row, numbers])
+
+
+def test_rows_that_are_not_searched():
+    row, numbers, result = ((7,), "int32"), ((3,), "int32"), [((3,), "int64")]
+    for given, error in (
+        ([((0,), "int32"), numbers], ShapeError),
+        ([((7, 1), "int32"), numbers], ShapeError),
+        ([row, ((3,), "int64")], DTypeError),
+        ([((7,), "uint8"), ((3,), "uint8")], DTypeError),
+    ):
+        with pytest.raises(error):
+            sorting.SEARCH.types(node(sorting.SEARCH, given, result, right=False))
+
+
 @pytest.mark.parametrize("count", [0, 8])
 def test_first_places_that_are_none(count):
     with pytest.raises(ArgumentError, match="from 1 to 7 places"):

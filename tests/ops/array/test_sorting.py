@@ -7,7 +7,7 @@ import pytest
 
 import heterosis
 from heterosis import autograd, np, npx
-from heterosis.ir.types import INTEGERS
+from heterosis.ir.types import INTEGERS, numpy_dtype
 from heterosis.runtime.errors import ArgumentError, ShapeError
 from tests.backends.native.usable_targets import HERE
 from tests.processes import run_python
@@ -212,3 +212,83 @@ def test_what_depends_on_values():
     assert inverse.tolist() == [2, 1, 2, 0] and counts.tolist() == [1, 1, 2]
     assert np.bincount(x, minlength=6).tolist() == [1, 1, 0, 2, 0, 0]
     assert np.bincount(x, np.array([1.0, 2.0, 3.0, 4.0])).dtype == "float32"
+
+
+SEARCHED = [
+    "bool",
+    "uint8",
+    "int32",
+    "uint32",
+    "int64",
+    "uint64",
+    "float16",
+    "bfloat16",
+    "float32",
+    "float64",
+]
+
+
+def _wider(dtype):
+    """What NumPy orders the elements of a type as: it has no bfloat16 of its own."""
+    return "float32" if dtype == "bfloat16" else dtype
+
+
+def _check_search(row, numbers, length, count):
+    """Places before equal elements and behind them, in rows with many that are equal."""
+    drawn = numpy.random.default_rng(length)
+    few = [0, 1, 3, 100] if row == "bool" or "int" in row else [0, 1, INF, -INF, NAN]
+    a = numpy.where(
+        drawn.random(length) < 0.5, drawn.choice(few, length), drawn.normal(60, 9, length)
+    )
+    v = numpy.concatenate(
+        [drawn.choice([*a, 1, 2.5], count // 2), drawn.normal(60, 9, count - count // 2)]
+    )
+    if "int" in numbers or numbers == "bool":
+        v = numpy.nan_to_num(v, nan=0, posinf=9, neginf=0)
+    a, v = (
+        numpy.sort(a.astype(numpy_dtype(row)).astype(_wider(row))),
+        v.astype(numpy_dtype(numbers)),
+    )
+    for side in ("left", "right"):
+        got = np.searchsorted(np.array(a, row), np.array(v, numbers), side).asnumpy()
+        numpy.testing.assert_array_equal(
+            got, numpy.searchsorted(a, v.astype(_wider(numbers)), side)
+        )
+
+
+@pytest.mark.parametrize("length", [0, 1, 2, 3, 8, 17, 511, 512, 513, 5000])
+@pytest.mark.parametrize("dtype", SEARCHED)
+def test_searches(dtype, length):
+    for count in (0, 1, 15, 32, 33, 100):
+        _check_search(dtype, dtype, length, count)
+    for other in ("uint8", "int64", "float16", "float64"):
+        _check_search(dtype, other, length, 40)
+
+
+@pytest.mark.parametrize("target", [target.name for target in HERE[1:]])
+def test_searches_on_lesser_processors(target, tmp_path, monkeypatch):
+    monkeypatch.setenv("HETEROSIS_TARGET", target)
+    code = f"""
+    from {__name__} import _check_search
+    for dtype in ("float32", "int64"):
+        for length in (1, 17, 512, 5000):
+            _check_search(dtype, dtype, length, 100)
+    """
+    finished = run_python("-c", textwrap.dedent(code), folder=tmp_path)
+    assert finished.returncode == 0, finished.stderr
+
+
+def test_searches_take_what_numpy_takes():
+    x = numpy.array([1, 2.5, 3], "float32")
+    a = np.array(x)
+    for v in (3, 2.5, True, [1, 2], numpy.array([[2.5]]), numpy.float64(2.6)):
+        numpy.testing.assert_array_equal(np.searchsorted(a, v).asnumpy(), numpy.searchsorted(x, v))
+    for row in ([1, 2], x):
+        assert np.searchsorted(row, a[1:]).tolist() == numpy.searchsorted(row, x[1:]).tolist()
+    assert a.searchsorted(np.array([2.5]), side="right").tolist() == [2]
+    assert np.searchsorted(a[::-1], 2.5, sorter=np.array([2, 1, 0], "int64")).item() == 1
+    assert heterosis.hybridize(lambda a, v: np.searchsorted(a, v))(a, a).tolist() == [0, 1, 2]
+    with pytest.raises(ArgumentError, match="side='middle'"):
+        np.searchsorted(a, a, side="middle")
+    with pytest.raises(ShapeError, match="one dimension"):
+        np.searchsorted(np.ones((2, 2)), a)

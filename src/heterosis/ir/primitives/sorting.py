@@ -1,4 +1,7 @@
-"""Rows of keys in order. Keys are the bits of unsigned integers; `sort_keys` makes them."""
+"""Rows of keys in order, and places in rows that are in order.
+
+Keys are the bits of unsigned integers; `sort_keys` makes them.
+"""
 
 from __future__ import annotations
 
@@ -10,11 +13,13 @@ from heterosis.ir.primitives import expected
 from heterosis.ir.primitives.families import Opaque
 from heterosis.ir.sizes import Size
 from heterosis.ir.types import TensorType
+from heterosis.runtime.errors import ShapeError
 
 if TYPE_CHECKING:
     from heterosis.ir.program import Node
 
 _KEYS = ("int32", "int64")
+_SEARCHED = ("int32", "int64", "float32", "float64")
 
 
 def _rows(node: Node) -> TensorType:
@@ -40,6 +45,14 @@ def _first_types(node: Node) -> tuple[TensorType, ...]:
     return (TensorType((keys.shape[0], count), "int64"),)
 
 
+def _search_types(node: Node) -> tuple[TensorType, ...]:
+    row, numbers = expected.operands(node, 2)
+    expected.common_element_type(node, _SEARCHED)
+    if row.ndim != 1 or row.shape[0] == 0:
+        raise ShapeError(f"search: in a shape of {row.shape}; expected a row that is not empty.")
+    return (TensorType(numbers.shape, "int64"),)
+
+
 def _unsigned(keys: Any) -> Any:
     return numpy.ascontiguousarray(keys).view(f"u{keys.dtype.name}")
 
@@ -56,6 +69,11 @@ def _placed(node: Node, keys: Any) -> Any:
 def _first(node: Node, keys: Any) -> Any:
     _, places = _placed(node, keys)
     return places[:, : node.attributes["count"]]
+
+
+def _searched(node: Node, row: Any, numbers: Any) -> Any:
+    right = node.attributes["right"]
+    return numpy.searchsorted(row, numbers, "right" if right else "left").astype("int64")
 
 
 SORT = Opaque(
@@ -77,4 +95,12 @@ FIRST_PLACES = Opaque(
     meaning=_first,
     attributes={"count": int},
     about="The first `count` of the places that `sort_places` gives, of rows with as many keys.",
+)
+SEARCH = Opaque(
+    "search",
+    types=_search_types,
+    meaning=_searched,
+    attributes={"right": bool},
+    about="For each number of the second operand, how many elements at the front of the first one, "
+    "a row in ascending order, are less than it; or no more, where `right`. NaN is the largest.",
 )

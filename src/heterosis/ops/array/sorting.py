@@ -17,7 +17,7 @@ from heterosis.ir.primitives.sort_keys import (
     SORT_KEY_FLOAT32,
     SORT_KEY_FLOAT64,
 )
-from heterosis.ir.primitives.sorting import FIRST_PLACES, SORT, SORT_PLACES
+from heterosis.ir.primitives.sorting import FIRST_PLACES, SEARCH, SORT, SORT_PLACES
 from heterosis.ir.program import Value, apply, apply_many, constant
 from heterosis.ir.types import FLOATS, TensorType, is_float
 from heterosis.ops.array.indexing import gathered, scattered
@@ -290,3 +290,45 @@ def _marked(rows: Value, places: Value) -> Value:
     zeros = views.broadcast(constant(0, rows.dtype), rows.shape)
     ones = views.broadcast(constant(1, rows.dtype), places.shape)
     return scattered(zeros, [_numbers(places), places], ones)
+
+
+# -- searching ------------------------------------------------------------------------------------
+
+
+def _ordered(x: Value, dtype: str) -> Value:
+    """`x` in the order of `dtype`, as elements of a type that is searched."""
+    return _moved(cast(x, "int64")) if dtype == "uint64" else cast(x, _sorted_as(dtype))
+
+
+@operation(
+    numpy=lambda a, v, right=False: numpy.searchsorted(a, v, "right" if right else "left"),
+    public=(),
+    samples=Samples(
+        (
+            Case(((9,), (37,))),
+            Case(((70,), (3, 5)), {"right": True}),
+            Case(((1,), ())),
+            Case(((0,), (3,))),
+        ),
+        rising_arrays=(0,),
+    ),
+)
+def places_in_order(a: Value, v: Value, right: bool = False) -> Value:
+    """Where to insert elements into the row `a`, whose elements do not decrease, before those that
+    are equal or behind them."""
+    if a.ndim != 1:
+        raise ShapeError(f"searchsorted: in an array of shape {a.shape}; expected one dimension.")
+    if a.shape[0] == 0:
+        return views.broadcast(constant(0, "int64"), v.shape)
+    dtype = _common(a.dtype, v.dtype)
+    type_ = TensorType(v.shape, "int64")
+    return apply(SEARCH, (_ordered(a, dtype), _ordered(v, dtype)), type_, right=right)
+
+
+def _common(first: str, second: str) -> str:
+    """The element type that NumPy compares two in, which all elements of both fit as far as any
+    does: not the one that arithmetic gives."""
+    if first == second:
+        return first
+    both = ("float32" if dtype == "bfloat16" else dtype for dtype in (first, second))
+    return str(numpy.promote_types(*both).name)

@@ -13,7 +13,7 @@ from heterosis.backends.xla.rows.random_bits import below, block
 from heterosis.backends.xla.tables import ROWS, elements
 from heterosis.ir.primitives import sort_keys as k
 from heterosis.ir.primitives.shuffling import SHUFFLED_PLACES
-from heterosis.ir.primitives.sorting import FIRST_PLACES, SORT, SORT_PLACES
+from heterosis.ir.primitives.sorting import FIRST_PLACES, SEARCH, SORT, SORT_PLACES
 
 if TYPE_CHECKING:
     from heterosis.ir.program import Node
@@ -32,6 +32,13 @@ def _placed(node: Node, keys: Any) -> Any:
 def _first(node: Node, keys: Any) -> Any:
     _, places = _placed(node, keys)
     return places[:, : node.attributes["count"]]
+
+
+def _searched(node: Node, row: Any, numbers: Any) -> Any:
+    if jnp.issubdtype(row.dtype, jnp.floating):
+        row, numbers = (unsigned(_key(x)) for x in (row, numbers))
+    side = "right" if node.attributes["right"] else "left"
+    return jnp.searchsorted(row, numbers, side=side).astype(numpy.dtype("int64"))
 
 
 # -- floats as integers of the same order ---------------------------------------------------------
@@ -72,6 +79,7 @@ def _shuffled(node: Node, key: Any) -> Any:
 ROWS[SORT] = _sorted
 ROWS[SORT_PLACES] = _placed
 ROWS[FIRST_PLACES] = _first
+ROWS[SEARCH] = _searched
 ROWS[SHUFFLED_PLACES] = _shuffled
 elements(
     {

@@ -1,22 +1,24 @@
-"""The kernels that sort rows."""
+"""The kernels that sort rows, and search in them."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
 
+from heterosis.backends.native.codegen.emit.access import STORED
 from heterosis.backends.native.codegen.emit.builder import Module
 from heterosis.backends.native.codegen.kernel import KernelCode, Machine, Place
-from heterosis.backends.native.codegen.kernels import selecting
+from heterosis.backends.native.codegen.kernels import searching, selecting
 from heterosis.backends.native.codegen.kernels import sorting as code
 from heterosis.backends.native.codegen.tables import KERNELS, KernelLowering
 from heterosis.backends.native.codegen.target import Target
-from heterosis.ir.primitives.sorting import FIRST_PLACES, SORT, SORT_PLACES
+from heterosis.ir.primitives.sorting import FIRST_PLACES, SEARCH, SORT, SORT_PLACES
 from heterosis.ir.program import Node
 from heterosis.ir.table_sizes import largest, smallest
 
 _NANOSECONDS = 2.5  # an element and pass
 _COMPARED_NANOSECONDS = 0.3  # a key of 32 bits
+_SEARCH_STEPS = 16  # in a row of 64,000
 _SHARE_NANOSECONDS = 20_000.0
 
 
@@ -66,6 +68,26 @@ def _selection(
     )
 
 
+def _search(
+    node: Node, inputs: tuple[Place, ...], outputs: tuple[Place, ...], machine: Machine
+) -> KernelCode:
+    (length,), count = inputs[0].strided.shape, math.prod(inputs[1].strided.shape)
+    element = STORED[inputs[0].dtype].element
+    search = searching.Search(element, node.attributes["right"])
+    nanoseconds = search.nanoseconds * _SEARCH_STEPS
+
+    def emit(module: Module, target: Target, name: str) -> None:
+        searching.emit_search(module, target, name, search)
+
+    return KernelCode(
+        key=repr(search),
+        emit=emit,
+        numbers=(length, count, math.floor(_SHARE_NANOSECONDS / nanoseconds)),
+        nanoseconds=count * nanoseconds,
+    )
+
+
 KERNELS[SORT] = KernelLowering(_kernel(False), gapless=True)
 KERNELS[SORT_PLACES] = KernelLowering(_kernel(True), gapless=True)
+KERNELS[SEARCH] = KernelLowering(_search, gapless=True)
 KERNELS[FIRST_PLACES] = KernelLowering(_selection, gapless=True)
