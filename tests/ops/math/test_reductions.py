@@ -9,6 +9,8 @@ import pytest
 from heterosis import autograd, hybridize, np, npx
 from heterosis.ir.types import INTEGERS
 from heterosis.runtime.errors import ArgumentError, AxisError, ShapeError
+from tests.backends.native.usable_targets import HERE
+from tests.processes import run_python
 
 NAN = numpy.nan
 
@@ -245,3 +247,33 @@ def test_nothing_behind_the_last_column_is_read():
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert done.stdout.split()[0] == "3.0"
+
+
+def check_truths(length):
+    """One element or none that settles the result, anywhere: what comes behind is not read."""
+    drawn = numpy.random.default_rng(length)
+    x = numpy.zeros((3, length), bool)
+    x[range(2), drawn.integers(length, size=2)] = True
+    for y in (x, ~x, numpy.repeat(x, 2, axis=1)[:, ::-2], x.T):
+        for axis in (None, 0, 1):
+            for name in ("any", "all", "sum", "count_nonzero"):
+                got = getattr(np, name)(np.array(y), axis=axis).asnumpy()
+                numpy.testing.assert_array_equal(got, getattr(numpy, name)(y, axis=axis))
+        both = hybridize(lambda y: (y.any(), y.all(), y.any() & y.all()))(np.array(y))
+        assert [b.item() for b in both] == [y.any(), y.all(), y.any() & y.all()]
+
+
+LENGTHS = [1, 63, 64, 65, 1023, 1025, 4095, 4096, 4097, 8193, 20000]
+
+
+@pytest.mark.parametrize("length", LENGTHS)
+def test_truths(length):
+    check_truths(length)
+
+
+@pytest.mark.parametrize("target", [target.name for target in HERE[1:]])
+def test_truths_on_lesser_processors(target, tmp_path, monkeypatch):
+    monkeypatch.setenv("HETEROSIS_TARGET", target)
+    code = f"from {__name__} import *; [check_truths(length) for length in LENGTHS]"
+    finished = run_python("-c", code, folder=tmp_path)
+    assert finished.returncode == 0, finished.stderr

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 
 from heterosis.backends.native.codegen.emit.access import COMPUTED
@@ -33,6 +34,18 @@ class Accumulators:
     def compensated(self) -> bool:
         return bool(self.totals)
 
+    @property
+    def may_settle(self) -> bool:
+        """Whether there is something that, once all reductions have it, they keep."""
+        return self.across and all(step.reducer.settled for step in self.steps)
+
+    def settled(self) -> Value:
+        """Whether no further element changes a result."""
+        f = self.f
+        pairs = zip(self.steps, self.states, strict=True)
+        each = [s.reducer.settled(f, state) for s, state in pairs if s.reducer.settled]
+        return functools.reduce(lambda a, b: f.binary("and", a, b), each)
+
     def _dtype(self, step: Reduce) -> str:
         return self.nest.steps[step.arguments[0]].dtype
 
@@ -47,6 +60,27 @@ class Accumulators:
 
     def flat(self) -> list[Value]:
         return [v for state in self.states + self.totals for v in state]
+
+    def carried(self) -> list[Value]:
+        """`flat`, as it goes from turn to turn: without masks, LLVM takes vectors of bits apart
+        there, lane by lane."""
+        return [self._carried(value) for value in self.flat()]
+
+    def _carried(self, value: Value) -> Value:
+        target = self.f.module.target
+        if value.type.element != "i1" or not value.type.lanes or not target or target.has_masks(8):
+            return value
+        return self.f.convert("sext", value, value.type.of("i8"))
+
+    def like_carried(self, carried: Sequence[Value]) -> Accumulators:
+        """The same accumulators with other values, as `carried` gives them."""
+        pairs = zip(self.flat(), carried, strict=True)
+        return self.like([self._uncarried(own.type, value) for own, value in pairs])
+
+    def _uncarried(self, type_: Type, value: Value) -> Value:
+        if value.type == type_:
+            return value
+        return self.f.compare("slt", value, constant(value.type, 0))
 
     def like(self, flat: Sequence[Value]) -> Accumulators:
         """The same accumulators with other values, in the order of `flat`."""

@@ -19,6 +19,7 @@ from heterosis.backends.native.codegen.emit import abi
 from heterosis.backends.native.codegen.emit import access as memory
 from heterosis.backends.native.codegen.emit.accumulators import Accumulators
 from heterosis.backends.native.codegen.emit.builder import (
+    I1,
     I32,
     I64,
     PTR,
@@ -481,7 +482,10 @@ class _Emitter:
             return state
 
         turn = self.f.round_down(extent, self.wide)
-        running = self._in_blocks(0, turn, self.wide, running, wide)
+        if running.may_settle and not stores:
+            running = self._until_settled(turn, running, wide)
+        else:
+            running = self._in_blocks(0, turn, self.wide, running, wide)
         return self._carry(turn, extent, max(self.rest, 1), running, rest)
 
     def _taken(self, state: Accumulators, scope: _Scope, lanes: int, mask: Mask) -> Accumulators:
@@ -503,12 +507,24 @@ class _Emitter:
 
         return self._carry(first, last, block, state, one_block)
 
+    def _until_settled(self, last: Size, state: Accumulators, turn: Turn) -> Accumulators:
+        """Turns in blocks, up to the first one after which no further turn changes anything."""
+        f, block = self.f, self.wide * _BLOCK_TURNS
+        with f.repeat([f.i64(0), *state.carried()]) as loop:
+            index, *carried = loop.carried
+            stop = f.i64(f.min_size(f.add_size(index, block), last))
+            inside = self._carry(index, stop, self.wide, state.like_carried(carried), turn)
+            more = f.compare("slt", stop, f.i64(last))
+            loop.more = f.binary("and", more, f.compare("eq", inside.settled(), constant(I1, 0)))
+            loop.next = [stop, *inside.carried()]
+        return state.like_carried(loop.results[1:])
+
     def _carry(
         self, first: Size, last: Size, step: int, state: Accumulators, turn: Turn
     ) -> Accumulators:
-        with self.f.loop(first, last, step, state.flat()) as loop:
-            loop.next = turn(loop.index, state.like(loop.carried)).flat()
-        return state.like(loop.results)
+        with self.f.loop(first, last, step, state.carried()) as loop:
+            loop.next = turn(loop.index, state.like_carried(loop.carried)).carried()
+        return state.like_carried(loop.results)
 
     def _store(self, scope: _Scope, store: Store, lanes: int, mask: Mask) -> None:
         value = self.value(scope, store.value, lanes, mask)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from heterosis.backends.native.codegen.emit.builder import (
     Function,
@@ -22,13 +23,15 @@ class Reducer:
     """A reduction over elements, or over tuples of them: a state has one value an operand.
 
     `compensated` sums carry the rounding error of every addition between blocks, so the error
-    of a sum does not grow with its length beyond one block.
+    of a sum does not grow with its length beyond one block. `settled` tells whether what some lanes
+    have is the result, whatever comes.
     """
 
     name: str
     identity: Callable[[str, Sequence[Type]], State]
     merge: Callable[[Function, str, State, State], State]
     compensated: bool = False
+    settled: Callable[[Function, State], Value] | None = None
 
     def __repr__(self) -> str:
         return self.name
@@ -48,7 +51,7 @@ def _plain(
     name: str,
     start: Callable[[str], float | int],
     merge: Callable[[Function, str, Value, Value], Value],
-    **options: bool,
+    **options: Any,
 ) -> Reducer:
     return Reducer(
         name,
@@ -89,9 +92,26 @@ def _either(f: Function, a: Value, b: Value, better: Callable[[Value, Value], Va
     return f.add(chosen, b) if b == constant(b.type, 0.0) else chosen
 
 
+def _differs(f: Function, state: State, bits: int) -> Value:
+    """Whether the truth values in all lanes are not these."""
+    (truths,) = state
+    together = f.convert("bitcast", truths, Type(f"i{max(truths.type.lanes, 1)}"))
+    return f.compare("ne", together, constant(together.type, bits))
+
+
 SUM = _plain("sum", lambda dtype: 0, lambda f, dtype, a, b: f.add(a, b), compensated=True)
 PROD = _plain("prod", lambda dtype: 1, lambda f, dtype, a, b: f.mul(a, b))
 MAX = _plain("max", lowest, maximum)
 MIN = _plain("min", highest, minimum)
-ANY = _plain("any", lambda dtype: 0, lambda f, dtype, a, b: f.binary("or", a, b))
-ALL = _plain("all", lambda dtype: 1, lambda f, dtype, a, b: f.binary("and", a, b))
+ANY = _plain(
+    "any",
+    lambda dtype: 0,
+    lambda f, dtype, a, b: f.binary("or", a, b),
+    settled=lambda f, state: _differs(f, state, 0),
+)
+ALL = _plain(
+    "all",
+    lambda dtype: 1,
+    lambda f, dtype, a, b: f.binary("and", a, b),
+    settled=lambda f, state: _differs(f, state, -1),
+)
