@@ -140,9 +140,17 @@ def sum(
     where: Value | None = None,
 ) -> Value:
     """The sum of elements along `axis`; of all, without one."""
-    a = _accumulated(a, dtype)
-    total = reduce(SUM, _only(a, where, 0), axis, keepdims)
-    return total if initial is None else add(total, cast(initial, a.dtype))
+    if a.dtype == "bool" and dtype in (None, "int64"):
+        total = _counted(_only(a, where, False), axis, keepdims)
+    else:
+        total = reduce(SUM, _only(_accumulated(a, dtype), where, 0), axis, keepdims)
+    return total if initial is None else add(total, cast(initial, total.dtype))
+
+
+def _counted(a: Value, axis: Axes, keepdims: bool) -> Value:
+    """How many are true: in 32 bits where they suffice, of which a vector has twice as many."""
+    narrow = cast(a, "int32" if a.size < 2**31 else "int64")
+    return cast(reduce(SUM, narrow, axis, keepdims), "int64")
 
 
 @operation(
@@ -193,7 +201,7 @@ def _without_nan(a: Value, otherwise: float) -> Value:
 @operation(numpy=numpy.count_nonzero, samples=Samples(_KEPT, dtypes=("bool", "int32", "float32")))
 def count_nonzero(a: Value, axis: Axes = None, keepdims: bool = False) -> Value:
     """How many elements are not zero."""
-    return sum(cast(a, "bool"), axis, None, keepdims)
+    return _counted(cast(a, "bool"), axis, keepdims)
 
 
 # -- extremes -------------------------------------------------------------------------------------
