@@ -23,10 +23,12 @@ from heterosis.ir.traced_sizes import index as whole
 from heterosis.ir.traced_sizes import is_traced
 from heterosis.ir.types import is_float
 from heterosis.np import convert
+from heterosis.ops.array.counting import roomy, true_places
 from heterosis.ops.array.indexing import assign_part, gather, scatter, select_part
 from heterosis.ops.array.shape import reshape, transpose
 from heterosis.ops.math.cast import copy as _copy
 from heterosis.ops.math.elementwise import where as _choose
+from heterosis.ops.math.reductions import count_nonzero
 from heterosis.ops.record import REGISTRY
 from heterosis.runtime import modes
 from heterosis.runtime.errors import ArgumentError, DTypeError, IndexingError, UnsupportedError
@@ -215,11 +217,31 @@ def _check_mask(mask: tuple[int, ...], shape: tuple[int, ...], axis: int) -> Non
 def nonzero(a: Any) -> tuple[ndarray, ...]:
     """The places of the elements that are not zero, one array of indices a dimension. Waits for
     `a`, since their number depends on it."""
+    if (places := _places_of_many(a)) is not None:
+        return (places,)
     return tuple(convert.from_numpy(i) for i in numpy.nonzero(_values("nonzero", a)))
+
+
+_MANY = 4096  # fewer take no longer through NumPy
+
+
+def _places_of_many(a: Any) -> ndarray | None:
+    """Where the elements of a long row of ours are not zero; None if it is none."""
+    if not isinstance(a, ndarray) or a.ndim != 1 or a.size < _MANY or modes.is_capturing():
+        return None
+    if a._device >= _core.first_remote:
+        return None
+    truths = a if a._dtype_name == "bool" else a.astype("bool")
+    count = count_nonzero(truths).item()
+    # More room than is needed by a group of truths, which are then placed all at once.
+    return true_places(truths, roomy(count + 64))[:count]
 
 
 def flatnonzero(a: Any) -> ndarray:
     """The places of the elements that are not zero, in the flattened array; waits for `a`."""
+    places = _places_of_many(a.reshape(-1) if isinstance(a, ndarray) else a)
+    if places is not None:
+        return places
     return convert.from_numpy(numpy.flatnonzero(_values("flatnonzero", a)))
 
 
@@ -365,12 +387,15 @@ class _Mask:
     """A mask inside a key; one without dimensions chooses all or nothing along a new axis."""
 
     values: numpy.ndarray
+    array: ndarray | None = None  # that has the values
 
     @property
     def shape(self) -> tuple[int, ...]:
         return self.values.shape
 
     def places(self) -> list[ndarray]:
+        if (places := _places_of_many(self.array)) is not None:
+            return [places]
         found = numpy.nonzero(self.values if self.shape else self.values.reshape(1))
         return [convert.from_numpy(i.astype("int64")) for i in found]
 
@@ -390,7 +415,7 @@ def _item(item: Any) -> Any:
     if isinstance(item, bool | numpy.bool_):
         return _Mask(numpy.asarray(item))
     if isinstance(item, ndarray):
-        return _Mask(convert.shared(item)) if item._dtype_name == "bool" else item
+        return _Mask(convert.shared(item), item) if item._dtype_name == "bool" else item
     if isinstance(item, numpy.ndarray | list | tuple | range):
         return _indices(item)
     try:

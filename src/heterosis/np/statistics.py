@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import operator
 from typing import Any
 
 import numpy
 
 from heterosis import _core
 from heterosis.ir.program import Value
+from heterosis.ir.types import is_integer
 from heterosis.np import convert
 from heterosis.np.dtypes import kept_dtype
 from heterosis.np.fallback import on_host
+from heterosis.ops.array.counting import occurrences, roomy
 from heterosis.ops.array.segments import counted
 from heterosis.ops.array.sorting import places_in_order
 from heterosis.ops.array.statistics import check_edges, histogram_counts, histogram_edges
@@ -67,8 +70,29 @@ def bincount(x: Any, weights: Any = None, minlength: int = 0) -> _core.ndarray:
     """
     if minlength and modes.is_capturing():
         return counted(x, weights, minlength)
+    if weights is None and _is_counted_here(x) and operator.index(minlength) >= 0:
+        longest = max(x.max().item() + 1, operator.index(minlength))
+        if x.min().item() >= 0 and longest <= _LONGEST * x.size:
+            return occurrences(x, roomy(longest))[:longest]
     counts = _bincount(x, weights, minlength)
     return counts if weights is None else counts.astype(convert.operand(weights).dtype)
+
+
+_FEW = 1024  # so many take no longer through NumPy
+_LONGEST = 4  # counts a number: of more, most are zero
+
+
+def _is_counted_here(x: Any) -> bool:
+    """Whether there is code of ours for such numbers, and they are here already."""
+    return (
+        isinstance(x, _core.ndarray)
+        and x.ndim == 1
+        and x.size >= _FEW
+        and is_integer(x._dtype_name)
+        and x._dtype_name != "uint64"
+        and x._device < _core.first_remote
+        and not modes.is_capturing()
+    )
 
 
 def searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None) -> Any:

@@ -2,6 +2,7 @@
 
 from heterosis import _core
 from heterosis.ops.array import (
+    counting,
     creation,
     diagonals,
     grids,
@@ -96,6 +97,7 @@ __all__ = [
     "cast",
     "choice",
     "convolution",
+    "counting",
     "creation",
     "ctc",
     "diagonals",

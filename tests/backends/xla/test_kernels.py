@@ -10,6 +10,7 @@ from heterosis import backends, ir
 from heterosis.backends.xla import tables
 from heterosis.ir.primitives import (
     boxes,
+    counting,
     products,
     recurrent,
     shuffling,
@@ -168,6 +169,18 @@ def test_searching(dtype):
         given = [types_of(row), types_of(numbers)]
         made = node(sorting.SEARCH, given, [(shape, "int64")], right=right)
         cases.append((made, [row, numbers]))
+    check(cases)
+
+
+def test_counting():
+    cases, generator = [], numpy.random.default_rng(0)
+    for length, room in itertools.product((0, 7, 100), (0, 5, 200)):
+        result = [((room,), "int64")]
+        for dtype in ("int32", "int64"):
+            numbers = generator.integers(-3, 20, length).astype(dtype)
+            cases.append((node(counting.OCCURRENCES, [types_of(numbers)], result), [numbers]))
+        truths = generator.random(length) < 0.5
+        cases.append((node(counting.TRUE_PLACES, [types_of(truths)], result), [truths]))
     check(cases)
 
 

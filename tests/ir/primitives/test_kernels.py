@@ -16,6 +16,7 @@ from heterosis.ir.primitives import (
     boxes,
     checks,
     control,
+    counting,
     factorizations,
     is_declared,
     products,
@@ -371,6 +372,27 @@ def test_states_that_do_not_fit_a_layer(mode):
                     right.primitive.types(node(right.primitive, given, results, **right.attributes))
         with pytest.raises(ArgumentError):
             right.primitive.types(node(right.primitive, types[:-1], results, **right.attributes))
+
+
+# -- counting -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("room", [0, 1, 5, 100, 5000])
+@pytest.mark.parametrize("length", [0, 1, 7, 64, 1000])
+def test_counting(length, room):
+    generator, result = numpy.random.default_rng(length), [((room,), "int64")]
+    for dtype in ("int32", "int64"):
+        numbers = generator.integers(-3, 20, length).astype(dtype)
+        check(node(counting.OCCURRENCES, [types_of(numbers)], result), [numbers])
+    truths = generator.random(length) < 0.5
+    check(node(counting.TRUE_PLACES, [types_of(truths)], result), [truths])
+
+
+@pytest.mark.parametrize("primitive", [counting.OCCURRENCES, counting.TRUE_PLACES], ids=str)
+def test_what_is_not_counted(primitive):
+    for operand, error in ((((3, 7), "bool"), ShapeError), (((7,), "float32"), DTypeError)):
+        with pytest.raises(error):
+            primitive.types(node(primitive, [operand], [((3,), "int64")]))
 
 
 # -- sorting --------------------------------------------------------------------------------------
@@ -732,8 +754,8 @@ def test_matrices_that_do_not_fit(name):
 
 PRIMITIVES = [
     found
-    for module in (boxes, checks, control, factorizations, products, recurrent, reductions,
-                   shuffling, sorting, windows)
+    for module in (boxes, checks, control, counting, factorizations, products, recurrent,
+                   reductions, shuffling, sorting, windows)
     for found in vars(module).values() if isinstance(found, (Opaque, Reduction))
 ]  # fmt: skip
 

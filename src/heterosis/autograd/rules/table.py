@@ -51,8 +51,8 @@ _RULES: dict[Primitive, Rule] = {}
 # Modules of `ir.primitives` that have one of the same name here. It is imported when a rule for one
 # of its primitives is first asked for: who computes no gradients never loads them.
 _SUBJECTS = (
-    "boxes", "checks", "control", "conversions", "elementwise", "products", "real", "rearranging",
-    "recurrent", "reductions", "rows", "sorting", "windows",
+    "boxes", "checks", "control", "conversions", "counting", "elementwise", "products", "real",
+    "rearranging", "recurrent", "reductions", "rows", "sorting", "windows",
 )  # fmt: skip
 
 

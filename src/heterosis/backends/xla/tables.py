@@ -22,9 +22,9 @@ ROWS: dict[Primitive, Row] = {}
 CHECKED_ROWS: dict[Primitive, CheckedRow] = {}
 
 _MODULES = (
-    "boxes", "control", "checks", "elementwise", "factorizations", "leaves", "products",
-    "random_bits", "random_loops", "real", "rearranging", "recurrent", "reductions", "rows",
-    "sorting", "windows",
+    "boxes", "control", "counting", "checks", "elementwise", "factorizations", "leaves",
+    "products", "random_bits", "random_loops", "real", "rearranging", "recurrent", "reductions",
+    "rows", "sorting", "windows",
 )  # fmt: skip
 
 

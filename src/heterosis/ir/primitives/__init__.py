@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 # All modules that declare primitives, in the order in which the table shows them.
 _MODULES = (
     "leaves", "rearranging", "rows", "conversions", "elementwise", "real", "reductions", "products",
-    "windows", "recurrent", "sort_keys", "sorting", "factorizations", "boxes", "random_bits",
-    "random_loops", "shuffling", "checks", "control",
+    "windows", "recurrent", "sort_keys", "sorting", "counting", "factorizations", "boxes",
+    "random_bits", "random_loops", "shuffling", "checks", "control",
 )  # fmt: skip
 
 

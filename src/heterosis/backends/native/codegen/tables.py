@@ -66,6 +66,7 @@ REDUCERS: dict[Reduction, Reducer] = {}
 _SUBJECTS = (
     "boxes",
     "checks",
+    "counting",
     "factorizations",
     "products",
     "recurrent",
