@@ -586,7 +586,10 @@ def test_boxes_that_do_not_fit():
 
 
 @pytest.mark.parametrize("key", [0, 1, -1, 123456789123456789, -(2**63)])
-@pytest.mark.parametrize("count, wanted", [(1, 1), (10, 10), (100, 7), (5, 0), (0, 0)])
+@pytest.mark.parametrize(
+    "count, wanted",
+    [(1, 1), (10, 10), (100, 7), (5, 0), (0, 0), (63, 63), (64, 64), (65, 65), (300, 190)],
+)
 def test_shuffles_have_the_same_bits(key, count, wanted):
     found = node(shuffling.SHUFFLED_PLACES, [((), "int64")], [((count,), "int64")], wanted=wanted)
     check(found, [numpy.array(key)])
