@@ -172,6 +172,18 @@ def test_searching(dtype):
     check(cases)
 
 
+def test_places_of_extremes():
+    cases, generator = [], numpy.random.default_rng(0)
+    for dtype, smallest in itertools.product(("int32", "float32", "bool"), (False, True)):
+        rows = generator.integers(0, 2, (4, 40)).astype(dtype)
+        if dtype == "float32":
+            rows[1:3, 20:30] = numpy.nan
+        result = [((4,), "int64")]
+        made = node(sorting.EXTREME_PLACES, [types_of(rows)], result, smallest=smallest)
+        cases.append((made, [rows]))
+    check(cases)
+
+
 def test_counting():
     cases, generator = [], numpy.random.default_rng(0)
     for length, room in itertools.product((0, 7, 100), (0, 5, 200)):

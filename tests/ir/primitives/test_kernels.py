@@ -458,6 +458,27 @@ def test_rows_that_are_not_searched():
             sorting.SEARCH.types(node(sorting.SEARCH, given, result, right=False))
 
 
+@pytest.mark.parametrize("shape", [(3, 1), (2, 15), (5, 65), (0, 3), (1, 4097), (2, 9000)])
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_places_of_extremes(dtype, shape):
+    generator = numpy.random.default_rng(0)
+    for few in (False, True):
+        rows = generator.integers(0, 3 if few else 100, shape).astype(numpy_dtype(dtype))
+        if is_float(dtype) and few:
+            rows[generator.random(shape) < 2 / shape[1]] = numpy.nan
+            rows[rows == 0] = -0.0
+        for smallest in (False, True):
+            result = [((shape[0],), "int64")]
+            found = node(sorting.EXTREME_PLACES, [types_of(rows)], result, smallest=smallest)
+            check(found, [rows])
+
+
+def test_nothing_has_no_extreme_place():
+    with pytest.raises(ShapeError, match="some elements"):
+        made = node(sorting.EXTREME_PLACES, [((3, 0), "int32")], [((3,), "int64")], smallest=True)
+        sorting.EXTREME_PLACES.types(made)
+
+
 @pytest.mark.parametrize("count", [0, 8])
 def test_first_places_that_are_none(count):
     with pytest.raises(ArgumentError, match="from 1 to 7 places"):

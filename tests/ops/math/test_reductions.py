@@ -277,3 +277,36 @@ def test_truths_on_lesser_processors(target, tmp_path, monkeypatch):
     code = f"from {__name__} import *; [check_truths(length) for length in LENGTHS]"
     finished = run_python("-c", code, folder=tmp_path)
     assert finished.returncode == 0, finished.stderr
+
+
+def check_places(length, dtype):
+    """The first of equal ones, and the first NaN, on both sides of what vectors and blocks hold."""
+    drawn = numpy.random.default_rng(length)
+    x = abs(numpy.round(drawn.normal(0, 2, (2, 3, length)))).astype(dtype)
+    x[1, 1] = 1
+    if dtype.startswith("float"):
+        x[1, 2, drawn.integers(length)] = x[0, 1, length // 2] = NAN
+        x[0, 0] = numpy.where(drawn.random(length) < 0.5, 0.0, -0.0)
+    for axis, keepdims in ((None, False), (None, True), (-1, False), (2, True), (1, False)):
+        for name in ("argmax", "argmin"):
+            for y in (x, x[..., ::-1], x.T):
+                got = getattr(np, name)(np.array(y), axis=axis, keepdims=keepdims)
+                expected = getattr(numpy, name)(y, axis=axis, keepdims=keepdims)
+                numpy.testing.assert_array_equal(got.asnumpy(), expected)
+
+
+PLACED = [1, 63, 127, 128, 129, 200, 256, 4095, 4096, 4097, 9000]
+
+
+@pytest.mark.parametrize("length", PLACED)
+@pytest.mark.parametrize("dtype", ["bool", "uint8", "int32", "uint64", "float16", "float64"])
+def test_places_of_extremes(dtype, length):
+    check_places(length, dtype)
+
+
+@pytest.mark.parametrize("target", [target.name for target in HERE[1:]])
+def test_places_of_extremes_on_lesser_processors(target, tmp_path, monkeypatch):
+    monkeypatch.setenv("HETEROSIS_TARGET", target)
+    code = f"from {__name__} import *; [check_places(n, 'float32') for n in PLACED]"
+    finished = run_python("-c", code, folder=tmp_path)
+    assert finished.returncode == 0, finished.stderr

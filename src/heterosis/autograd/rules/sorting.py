@@ -2,6 +2,7 @@
 instead, as the records of operations say."""
 
 from heterosis.autograd.rules.table import piecewise_constant
-from heterosis.ir.primitives.sorting import FIRST_PLACES, SEARCH, SORT_PLACES
+from heterosis.ir.primitives.sorting import EXTREME_PLACES, FIRST_PLACES, SEARCH, SORT_PLACES
 
 piecewise_constant(SORT_PLACES, FIRST_PLACES, SEARCH)  # of which only the places are used
+piecewise_constant(EXTREME_PLACES)

@@ -11,6 +11,7 @@ import numpy
 
 from heterosis.ir.primitives import expected
 from heterosis.ir.primitives.families import Opaque
+from heterosis.ir.primitives.numbers import precise
 from heterosis.ir.sizes import Size
 from heterosis.ir.types import TensorType
 from heterosis.runtime.errors import ShapeError
@@ -76,6 +77,19 @@ def _searched(node: Node, row: Any, numbers: Any) -> Any:
     return numpy.searchsorted(row, numbers, "right" if right else "left").astype("int64")
 
 
+def _extreme_types(node: Node) -> tuple[TensorType, ...]:
+    (rows,) = expected.operands(node, 1)
+    expected.ranks(node, 2)
+    if rows.shape[1] == 0:
+        raise ShapeError(f"extreme_places: rows of shape {rows.shape}; expected some elements.")
+    return (TensorType(rows.shape[:1], "int64"),)
+
+
+def _extreme(node: Node, rows: Any) -> Any:
+    place = numpy.argmin if node.attributes["smallest"] else numpy.argmax
+    return place(precise(rows), axis=1).astype("int64")
+
+
 SORT = Opaque(
     "sort",
     types=_sorted_types,
@@ -103,4 +117,11 @@ SEARCH = Opaque(
     attributes={"right": bool},
     about="For each number of the second operand, how many elements at the front of the first one, "
     "a row in ascending order, are less than it; or no more, where `right`. NaN is the largest.",
+)
+EXTREME_PLACES = Opaque(
+    "extreme_places",
+    types=_extreme_types,
+    meaning=_extreme,
+    attributes={"smallest": bool},
+    about="Where the largest element of each row, or the smallest, is first met; NaN is either.",
 )

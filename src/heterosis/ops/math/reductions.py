@@ -12,6 +12,7 @@ import numpy
 from heterosis.ir import views
 from heterosis.ir.primitives.families import Reduction, Scan
 from heterosis.ir.primitives.reductions import ALL, ANY, CUMPROD, CUMSUM, MAX, MIN, PROD, SUM
+from heterosis.ir.primitives.sorting import EXTREME_PLACES
 from heterosis.ir.program import Value, apply, constant, extent
 from heterosis.ir.types import FLOATS, TensorType, highest, is_float, lowest
 from heterosis.ops.bounds import required
@@ -273,6 +274,10 @@ def _place_of_extreme(
 ) -> Value:
     """The least position of an element that equals the extreme one, or of a NaN."""
     _check_not_empty(name, a, axis)
+    if a.ndim and axis in (None, -1, a.ndim - 1):
+        length = a.size if axis is None else a.shape[-1]
+        if length >= _LONG:
+            return _place_in_rows(a, length, axis, keepdims, smallest=primitive is MIN)
     found = equal(a, reduce(primitive, a, axis, True))
     if is_float(a.dtype):
         found = logical_or(found, isnan(a))
@@ -281,6 +286,22 @@ def _place_of_extreme(
     nowhere = constant(highest(width), width)
     places = select(found, cast(_numbered(a.shape, axis), width), nowhere)
     return cast(reduce(MIN, places, axis, keepdims), "int64")
+
+
+# Rows of so many elements have a kernel of their own, which reads most of them once.
+_LONG = 128
+
+
+def _place_in_rows(
+    a: Value, length: int, axis: int | None, keepdims: bool, *, smallest: bool
+) -> Value:
+    """The same along the last axis, or in all elements as one row."""
+    rows = views.reshape(a, (a.size // length, length))
+    type_ = TensorType(rows.shape[:1], "int64")
+    places = apply(EXTREME_PLACES, (rows,), type_, smallest=smallest)
+    axes = check_axes("argmax", axis, a.ndim)
+    places = views.reshape(places, without(a.shape, axes))
+    return with_axes_back(places, a.shape, axes) if keepdims else places
 
 
 def _numbered(shape: tuple[int, ...], axis: int | None) -> Value:

@@ -13,7 +13,13 @@ from heterosis.backends.xla.rows.random_bits import below, block
 from heterosis.backends.xla.tables import ROWS, elements
 from heterosis.ir.primitives import sort_keys as k
 from heterosis.ir.primitives.shuffling import SHUFFLED_PLACES
-from heterosis.ir.primitives.sorting import FIRST_PLACES, SEARCH, SORT, SORT_PLACES
+from heterosis.ir.primitives.sorting import (
+    EXTREME_PLACES,
+    FIRST_PLACES,
+    SEARCH,
+    SORT,
+    SORT_PLACES,
+)
 
 if TYPE_CHECKING:
     from heterosis.ir.program import Node
@@ -39,6 +45,11 @@ def _searched(node: Node, row: Any, numbers: Any) -> Any:
         row, numbers = (unsigned(_key(x)) for x in (row, numbers))
     side = "right" if node.attributes["right"] else "left"
     return jnp.searchsorted(row, numbers, side=side).astype(numpy.dtype("int64"))
+
+
+def _extreme(node: Node, rows: Any) -> Any:
+    place = jnp.argmin if node.attributes["smallest"] else jnp.argmax
+    return place(rows, axis=1).astype(numpy.dtype("int64"))
 
 
 # -- floats as integers of the same order ---------------------------------------------------------
@@ -79,6 +90,7 @@ def _shuffled(node: Node, key: Any) -> Any:
 ROWS[SORT] = _sorted
 ROWS[SORT_PLACES] = _placed
 ROWS[FIRST_PLACES] = _first
+ROWS[EXTREME_PLACES] = _extreme
 ROWS[SEARCH] = _searched
 ROWS[SHUFFLED_PLACES] = _shuffled
 elements(

@@ -8,17 +8,25 @@ from collections.abc import Callable
 from heterosis.backends.native.codegen.emit.access import STORED
 from heterosis.backends.native.codegen.emit.builder import Module
 from heterosis.backends.native.codegen.kernel import KernelCode, Machine, Place
-from heterosis.backends.native.codegen.kernels import searching, selecting
+from heterosis.backends.native.codegen.kernels import extremes, searching, selecting
 from heterosis.backends.native.codegen.kernels import sorting as code
 from heterosis.backends.native.codegen.tables import KERNELS, KernelLowering
 from heterosis.backends.native.codegen.target import Target
-from heterosis.ir.primitives.sorting import FIRST_PLACES, SEARCH, SORT, SORT_PLACES
+from heterosis.ir.primitives.sorting import (
+    EXTREME_PLACES,
+    FIRST_PLACES,
+    SEARCH,
+    SORT,
+    SORT_PLACES,
+)
 from heterosis.ir.program import Node
 from heterosis.ir.table_sizes import largest, smallest
+from heterosis.ir.types import numpy_dtype
 
 _NANOSECONDS = 2.5  # an element and pass
 _COMPARED_NANOSECONDS = 0.3  # a key of 32 bits
 _SEARCH_STEPS = 16  # in a row of 64,000
+_EXTREME_NANOSECONDS = 0.012  # a byte
 _SHARE_NANOSECONDS = 20_000.0
 
 
@@ -87,7 +95,29 @@ def _search(
     )
 
 
+def _extremes(
+    node: Node, inputs: tuple[Place, ...], outputs: tuple[Place, ...], machine: Machine
+) -> KernelCode:
+    rows, length = inputs[0].strided.shape
+    what = extremes.RowExtremes(inputs[0].dtype, node.attributes["smallest"])
+    nanoseconds = numpy_dtype(what.dtype).itemsize * _EXTREME_NANOSECONDS
+    turn = largest(smallest(length, extremes.BLOCK), 1) * nanoseconds
+    blocks = -(-length // extremes.BLOCK)
+
+    def emit(module: Module, target: Target, name: str) -> None:
+        extremes.emit_extremes(module, target, name, what)
+
+    return KernelCode(
+        key=repr(what),
+        emit=emit,
+        numbers=(rows, length, math.floor(_SHARE_NANOSECONDS / turn) + 1),
+        scratch_bytes=16 * rows * (blocks - 1),  # for all blocks, where there are several
+        nanoseconds=rows * length * nanoseconds,
+    )
+
+
 KERNELS[SORT] = KernelLowering(_kernel(False), gapless=True)
 KERNELS[SORT_PLACES] = KernelLowering(_kernel(True), gapless=True)
 KERNELS[SEARCH] = KernelLowering(_search, gapless=True)
+KERNELS[EXTREME_PLACES] = KernelLowering(_extremes, gapless=True)
 KERNELS[FIRST_PLACES] = KernelLowering(_selection, gapless=True)

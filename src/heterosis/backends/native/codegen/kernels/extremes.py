@@ -1,0 +1,226 @@
+"""Where the first largest or smallest element of each row stands; the first NaN, if there is one.
+
+Rows are taken in blocks: first the extreme of each, a vector at a time, then the place where it is
+first met in the first block that has it, which alone is read again. Blocks of long rows are shared
+between threads. The last one of a row begins earlier than it would have to, so that none is short:
+what it has twice comes first where it is met first.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from heterosis.backends.native.codegen.emit import abi
+from heterosis.backends.native.codegen.emit.access import COMPUTED, STORED, computed, load_vector
+from heterosis.backends.native.codegen.emit.builder import (
+    I64,
+    PTR,
+    Function,
+    Module,
+    Size,
+    Type,
+    Value,
+    constant,
+)
+from heterosis.backends.native.codegen.emit.reducers import above, maximum, minimum
+from heterosis.backends.native.codegen.target import Target
+
+if TYPE_CHECKING:
+    from heterosis.backends.native.codegen.kernels.matmul.frame import Frame
+
+BLOCK = 4096
+_TOGETHER = 4  # vectors, none of which waits for another
+
+
+@dataclass(frozen=True)
+class RowExtremes:
+    """What is compiled: the type of elements, and which of them is looked for."""
+
+    dtype: str
+    smallest: bool
+
+
+def emit_extremes(module: Module, target: Target, name: str, what: RowExtremes) -> None:
+    """Define `@name(call, elements, places, scratch, rows, length, grain)`, for rows of one or more
+    elements without gaps. Of rows longer than a block, the scratch memory has room for the extremes
+    of blocks, and `grain` is in blocks."""
+    from heterosis.backends.native.codegen.kernels.matmul.frame import (
+        Frame,  # with its package: not by `import heterosis`
+    )
+
+    # The bytes of truth values are compared as numbers.
+    dtype = "uint8" if what.dtype == "bool" else what.dtype
+    given = _Elements(module, target, f"{name}.given", dtype, what.smallest)
+    wide = "float32" if dtype in ("float16", "bfloat16") else dtype
+    kept = _Elements(module, target, f"{name}.kept", wide, what.smallest)
+    pointers, numbers = ("call", "elements", "places", "scratch"), ("rows", "length", "grain")
+    f = module.function(name, [*((p, PTR) for p in pointers), *((n, I64) for n in numbers)])
+    values = dict(zip((*pointers, *numbers), f.parameters, strict=True))
+    call, grain = values.pop("call"), values.pop("grain")
+    blocks = f.div_size(f.add_size(values["length"], BLOCK - 1), BLOCK)
+    frame, memory = Frame(**values, blocks=f.i64(blocks)), Frame.allocate(f)
+    frame.save(f, memory)
+    count = f.mul(values["rows"], f.i64(blocks))
+    abi.parallel_for(f, call, f"{name}.blocks", memory, count, grain)
+
+    def of_several() -> tuple[()]:
+        row = _Row(f, given, values["elements"], values["length"])
+        with f.loop(0, values["rows"]) as loop:
+            extremes = f.offset(kept.stored, values["scratch"], f.mul_size(loop.index, blocks))
+            best = kept.extreme(f, extremes, f.i64(blocks))
+            block = kept.place(f, extremes, f.i64(blocks), best)
+            elements, size, start = row.block(loop.index, block)
+            place = f.add(start, given.place(f, elements, size, best))
+            f.store(place, f.offset(I64, values["places"], loop.index))
+        return ()
+
+    f.if_else(f.compare("sgt", f.i64(blocks), f.i64(1)), of_several)
+    f.ret()
+    _emit_blocks(module, target, f"{name}.blocks", frame, given, kept)
+
+
+def _emit_blocks(
+    module: Module, target: Target, name: str, frame: Frame, given: _Elements, kept: _Elements
+) -> None:
+    f, v, begin, end, _ = frame.body(module, target, name)
+    row = _Row(f, given, v.elements, v.length)
+    with f.loop(begin, end) as loop:
+        number = f.div_size(loop.index, v.blocks)
+        elements, size, _ = row.block(number, f.rem_size(loop.index, v.blocks))
+        best = given.extreme(f, elements, size)
+
+        def alone(elements: Value = elements, size: Value = size) -> tuple[()]:
+            place = given.place(f, elements, size, best)
+            f.store(place, f.offset(I64, v.places, number))
+            return ()
+
+        def one_of_several(at: Value = loop.index) -> tuple[()]:
+            f.store(best, f.offset(kept.stored, v.scratch, at))
+            return ()
+
+        f.if_else(f.compare("eq", v.blocks, f.i64(1)), alone, one_of_several)
+    f.ret()
+
+
+@dataclass
+class _Row:
+    """Rows of so many elements, by their numbers."""
+
+    f: Function
+    kind: _Elements
+    elements: Value
+    length: Value
+
+    def block(self, row: Size, block: Size) -> tuple[Value, Value, Value]:
+        """Where a block of a row is, how many elements it has, and how many stand before it."""
+        f = self.f
+        size = f.i64(f.min_size(self.length, BLOCK))
+        start = f.i64(f.min_size(f.mul_size(block, BLOCK), f.sub(self.length, size)))
+        first = f.add_size(f.mul_size(row, self.length), start)
+        return f.offset(self.kind.stored, self.elements, first), size, start
+
+
+class _Elements:
+    """Functions of the module for elements of one type: their extreme, and where it is."""
+
+    def __init__(
+        self, module: Module, target: Target, name: str, dtype: str, smallest: bool
+    ) -> None:
+        self.dtype, self.name = dtype, name
+        self.stored, self.computed = STORED[dtype], COMPUTED[dtype]
+        self.better = minimum if smallest else maximum
+        self.smallest = smallest
+        self.lanes = target.lanes(self.computed.bits // 8)
+        parameters = [("elements", PTR), ("count", I64)]
+        options = {"attributes": target.function_attributes}
+        f = module.function(f"{name}.extreme", parameters, self.computed, **options)
+        elements, count = f.parameters
+        many = f.compare("sge", count, f.i64(self.lanes))
+        found = f.if_else(
+            many,
+            lambda: [self._of_vectors(f, elements, count)],
+            lambda: [self._one_by_one(f, elements, count)[0]],
+        )
+        f.ret(found[0])
+        parameters.append(("extreme", self.computed))
+        f = module.function(f"{name}.place", parameters, I64, **options)
+        elements, count, extreme = f.parameters
+        many = f.compare("sge", count, f.i64(self.lanes))
+        found = f.if_else(
+            many,
+            lambda: [self._first_met(f, elements, count, extreme)],
+            lambda: [self._one_by_one(f, elements, count)[1]],
+        )
+        f.ret(found[0])
+
+    def extreme(self, f: Function, elements: Value, count: Value) -> Value:
+        return f.call(f"{self.name}.extreme", [elements, count], self.computed)
+
+    def place(self, f: Function, elements: Value, count: Value, extreme: Value) -> Value:
+        return f.call(f"{self.name}.place", [elements, count, extreme], I64)
+
+    def _load(self, f: Function, elements: Value, index: Size) -> Value:
+        return load_vector(
+            f, self.dtype, f.offset(self.stored, elements, index), 1, self.lanes, None
+        )
+
+    def _of_vectors(self, f: Function, elements: Value, count: Value) -> Value:
+        """Of as many elements as a vector has, or more."""
+        last = f.sub(count, f.i64(self.lanes))
+        step = _TOGETHER * self.lanes
+        state = [self._load(f, elements, 0)] * _TOGETHER
+        with f.loop(0, f.round_down(count, step), step, carried=state) as loop:
+            starts = [f.add_size(loop.index, i * self.lanes) for i in range(_TOGETHER)]
+            loop.next = [
+                self.better(f, self.dtype, self._load(f, elements, start), own)
+                for start, own in zip(starts, loop.carried, strict=True)
+            ]
+        with f.loop(f.round_down(count, step), count, self.lanes, carried=loop.results[:1]) as rest:
+            at = f.min_size(rest.index, last)
+            rest.next = [self.better(f, self.dtype, self._load(f, elements, at), rest.carried[0])]
+        found = [*rest.results, *loop.results[1:]]
+        while len(found) > 1:
+            found = [self.better(f, self.dtype, found[0], found[1]), *found[2:]]
+        (best,), lanes = found, self.lanes
+        while lanes > 1:
+            lanes //= 2
+            halves = (f.shuffle(best, best, range(i, i + lanes)) for i in (0, lanes))
+            best = self.better(f, self.dtype, *halves)
+        return f.extract(best, 0)
+
+    def _first_met(self, f: Function, elements: Value, count: Value, extreme: Value) -> Value:
+        """The first place of an extreme that is there, in as many elements as a vector has, or
+        more."""
+        wanted, bits = f.splat(extreme, self.lanes), Type(f"i{self.lanes}")
+        last = f.sub(count, f.i64(self.lanes))
+        with f.repeat([f.i64(0), f.i64(0), constant(bits, 0)]) as loop:
+            next_ = loop.carried[0]
+            start = f.i64(f.min_size(next_, last))
+            x = self._load(f, elements, start)
+            met = f.compare("oeq" if x.type.is_float else "eq", x, wanted)
+            if x.type.is_float:
+                met = f.binary("or", met, f.compare("uno", x, x))
+            mask = f.convert("bitcast", met, bits)
+            none = f.compare("eq", mask, constant(bits, 0))
+            loop.next = [f.add(next_, f.i64(self.lanes)), start, mask]
+            loop.more = f.binary("and", none, f.compare("slt", start, last))
+        _, start, mask = loop.results
+        behind = f.call(f"llvm.cttz.i{self.lanes}", [mask, constant(Type("i1"), 0)], bits)
+        return f.add(start, f.convert("zext", behind, I64))
+
+    def _one_by_one(self, f: Function, elements: Value, count: Value) -> list[Value]:
+        """The extreme of few elements, and its place."""
+        first = computed(f, self.dtype, f.load(self.stored, elements))
+        with f.loop(1, count, carried=[first, f.i64(0)]) as loop:
+            best, place = loop.carried
+            at = f.offset(self.stored, elements, loop.index)
+            x = computed(f, self.dtype, f.load(self.stored, at))
+            pair = (best, x) if self.smallest else (x, best)
+            takes = above(f, self.dtype, *pair)
+            if x.type.is_float:
+                none = f.binary("and", f.compare("uno", x, x), f.compare("ord", best, best))
+                takes = f.binary("and", f.compare("ord", best, best), takes)
+                takes = f.binary("or", takes, none)
+            loop.next = [f.select(takes, x, best), f.select(takes, loop.index, place)]
+        return loop.results
