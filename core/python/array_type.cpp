@@ -3,6 +3,7 @@
 #include <structmember.h>
 
 #include <algorithm>
+#include <cstring>
 #include <new>
 
 #include "front_lock.h"
@@ -72,6 +73,49 @@ PyObject* compare(PyObject* a, PyObject* b, int how) {
 
 // -- single values --------------------------------------------------------------------------------
 
+PyObject* extents_of(PyObject* self) { return reinterpret_cast<ArrayObject*>(self)->extents; }
+
+template <typename Element>
+Element element_at(const std::byte* place) {
+  Element element;
+  std::memcpy(&element, place, sizeof element);
+  return element;
+}
+
+// An element as a Python number; None of types that NumPy converts.
+PyObject* number_at(DType dtype, const std::byte* place) {
+  switch (dtype) {
+    case DType::boolean: return PyBool_FromLong(element_at<uint8_t>(place));
+    case DType::int8: return PyLong_FromLong(element_at<int8_t>(place));
+    case DType::uint8: return PyLong_FromLong(element_at<uint8_t>(place));
+    case DType::int16: return PyLong_FromLong(element_at<int16_t>(place));
+    case DType::uint16: return PyLong_FromLong(element_at<uint16_t>(place));
+    case DType::int32: return PyLong_FromLong(element_at<int32_t>(place));
+    case DType::uint32: return PyLong_FromUnsignedLong(element_at<uint32_t>(place));
+    case DType::int64: return PyLong_FromLongLong(element_at<int64_t>(place));
+    case DType::uint64: return PyLong_FromUnsignedLongLong(element_at<uint64_t>(place));
+    case DType::float32: return PyFloat_FromDouble(element_at<float>(place));
+    case DType::float64: return PyFloat_FromDouble(element_at<double>(place));
+    case DType::float16:
+    case DType::bfloat16: break;
+  }
+  Py_RETURN_NONE;
+}
+
+// The only element as a Python number; None where it is read through NumPy.
+PyObject* number(PyObject* self, PyObject*) {
+  return guarded([&]() -> PyObject* {
+    const Array& array = as_array(self);
+    // What a capture refuses says where the number was asked for: by frames of Python.
+    if (is_capturing() || extents_of(self) || is_remote(self)) Py_RETURN_NONE;
+    if (array.size() != 1) Py_RETURN_NONE;
+    const FrontLock lock;
+    wait_for(array.storage->variable);
+    array.storage->ensure();
+    return number_at(array.dtype, array.data());
+  });
+}
+
 PyObject* item_of(PyObject* self, const char* use) {
   if (!fix_extents(self)) return nullptr;
   const Array& array = as_array(self);
@@ -82,6 +126,8 @@ PyObject* item_of(PyObject* self, const char* use) {
                  use, array.describe().c_str());
     return nullptr;
   }
+  Object found(number(self, nullptr));
+  if (!found || found.get() != Py_None) return found.release();
   return PyObject_CallFunctionObjArgs(hook("item"), self, nullptr);
 }
 
@@ -106,8 +152,6 @@ PyObject* to_index(PyObject* self) {
   const Object item(item_of(self, "an index"));
   return item ? PyNumber_Index(item.get()) : nullptr;
 }
-
-PyObject* extents_of(PyObject* self) { return reinterpret_cast<ArrayObject*>(self)->extents; }
 
 Py_ssize_t length(PyObject* self) {
   if (PyObject* extents = extents_of(self); extents && PyTuple_GET_SIZE(extents)) {
@@ -365,6 +409,7 @@ PyMethodDef methods[] = {
     {"_alias", alias, METH_NOARGS, "The same array as an object that no gradient flows through."},
     {"_view", view, METH_O, "The view that a basic key selects, which no gradient flows through."},
     {"_count_write", count_write, METH_NOARGS, "Note a write that the core has not made."},
+    {"_number", number, METH_NOARGS, "The only element, or None where NumPy has to read it."},
     {"_address", address, METH_O, "Address of the first element, ready to be read or written."},
     {"__dlpack__", as_method(to_dlpack), METH_VARARGS | METH_KEYWORDS, "Export without a copy."},
     {nullptr, nullptr, 0, nullptr},

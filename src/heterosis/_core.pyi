@@ -83,6 +83,8 @@ class ndarray(ArrayMethods):
         """The view that a basic key selects, which no gradient flows through."""
     def wait_to_read(self) -> None:
         """Wait until all queued writes are done; raises what went wrong in them."""
+    def _number(self) -> bool | int | float | None:
+        """The only element; None of several, and where it has to be read through NumPy."""
     def _address(self, writable: bool) -> int:
         """Address of the first element, ready to be read or written."""
     def __dlpack__(self, **keywords: Any) -> Any: ...

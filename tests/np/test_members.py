@@ -8,6 +8,7 @@ import numpy
 import pytest
 
 from heterosis import hybridize, np, npx
+from heterosis.ir.types import DTYPES, numpy_dtype
 from heterosis.np.members import decoded_shape
 from heterosis.runtime.errors import DTypeError, ShapeError, UnsupportedError
 
@@ -206,3 +207,16 @@ def test_methods_with_arguments(m):
     assert m.sum(axis=[0, 1]).shape == ()
     assert m.argsort().tolist() == M.argsort().tolist()
     assert [part.shape for part in m.split(3, axis=1)] == [(2, 1)] * 3
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("number", [0, 1, 100, -1, -5.5, 2**31, -(2**63), numpy.nan, numpy.inf])
+def test_one_element_is_the_number_that_numpy_gives(dtype, number):
+    with numpy.errstate(all="ignore"):
+        source = numpy.array([number, 1]).astype(numpy_dtype(dtype))
+    x, expected = np.array(source, dtype=dtype), source.item(0)
+    for one in (x[0], x[:1], x[:1].reshape(1, 1), x[::2]):
+        assert type(one.item()) is type(expected)
+        numpy.testing.assert_equal(one.item(), expected)
+        numpy.testing.assert_equal(float(one), float(expected))
+        assert bool(one) == bool(expected)

@@ -38,6 +38,8 @@ def asnumpy(self) -> numpy.ndarray:
 
 def item(self, *index: Any) -> Any:
     """One element as a Python number; waits until it is computed."""
+    if not index and (found := self._number()) is not None:
+        return found
     if not index and self.size != 1:
         raise ArgumentError(
             f"item: an array of shape {self.shape} is no single number; index one of its elements."
