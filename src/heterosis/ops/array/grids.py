@@ -52,7 +52,11 @@ def eye(
 ) -> Value:
     """A matrix with ones on the `k`-th diagonal."""
     check_layout("eye", order, ctx)
-    on = elementwise.equal(_diagonal_distance(*_matrix_shape("eye", N, M)), extent(k))
+    rows, columns = _matrix_shape("eye", N, M)
+    width = "int32" if rows + columns + abs(k) < 2**31 else "int64"
+    crossed = cast(elementwise.add(iota(rows), extent(k)), width)
+    crossed = views.broadcast(views.reshape(crossed, (rows, 1)), (rows, columns))
+    on = elementwise.equal(views.broadcast(cast(iota(columns), width), (rows, columns)), crossed)
     return cast(on, dtype or DEFAULT_FLOAT)
 
 
