@@ -506,7 +506,7 @@ def indexing(given, count):
 
 
 @pytest.mark.parametrize("dtype", NUMBERS)
-@pytest.mark.parametrize("shape", [(), (5,), (3, 4), (0, 2)])
+@pytest.mark.parametrize("shape", [(), (5,), (3, 4), (0, 2), (7,), (8,), (9,), (17,), (3, 33)])
 def test_indices(dtype, shape):
     given = drawn(shape, dtype, low=-9.9, high=9.9)
     check(indexing(given, 101), [given])
@@ -526,6 +526,17 @@ def test_fractions_of_indices_are_cut_off(dtype):
 ], ids=str)  # fmt: skip
 def test_indices_outside(given):
     assert failure_of(indexing(given, 3), [given]) is IndexingError
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int32", "uint64", "int64", "float32"])
+@pytest.mark.parametrize("length", [8, 9, 16, 19, 40])
+def test_one_index_outside_is_named_wherever_it_stands(length, dtype):
+    x = np.arange(50)
+    for place in range(length):
+        indices = numpy.arange(length).astype(dtype)
+        indices[place] = 77
+        with pytest.raises(IndexingError, match="77"):
+            x.take(np.array(indices, dtype)).asnumpy()
 
 
 def test_what_cannot_be_an_index():

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 from heterosis.backends.native.codegen.emit.access import STORED, computed
-from heterosis.backends.native.codegen.emit.builder import I64, PTR, Function, Module
+from heterosis.backends.native.codegen.emit.builder import I64, PTR, Function, Module, Size, Type
 from heterosis.backends.native.codegen.emit.builder import Value as Emitted
 from heterosis.backends.native.codegen.emit.builder import constant as code
 from heterosis.backends.native.codegen.emit.conversion import convert
@@ -19,6 +20,7 @@ from heterosis.ir.primitives.checks import (
     failures_of_indices,
 )
 from heterosis.ir.program import Node
+from heterosis.ir.types import is_integer
 from heterosis.runtime import raising
 
 # -- indices --------------------------------------------------------------------------------------
@@ -36,7 +38,7 @@ def _check_kernel(
     size = math.prod(given.strided.shape)
 
     def emit(module: Module, target: Target, name: str) -> None:
-        _emit_check(module, name, given.dtype, rank)
+        _emit_check(module, target, name, given.dtype, rank)
 
     return KernelCode(
         key=f"indices {given.dtype} {rank}",
@@ -47,11 +49,12 @@ def _check_kernel(
     )
 
 
-def _emit_check(module: Module, name: str, dtype: str, rank: int) -> None:
+def _emit_check(module: Module, target: Target, name: str, dtype: str, rank: int) -> None:
     """`name` writes every index counted from the front, and returns at the first one outside."""
     labels = [f"n{d}" for d in range(rank)] + [f"s{d}" for d in range(rank)]
     parameters = [(p, PTR) for p in ("call", "given", "checked", "scratch")]
-    f = module.function(name, parameters + [(p, I64) for p in (*labels, "count")], I64)
+    parameters += [(p, I64) for p in (*labels, "count")]
+    f = module.function(name, parameters, I64, attributes=target.function_attributes)
     _, given, checked, _, *numbers = f.parameters
     extents, strides, count = numbers[:rank], numbers[rank:-1], numbers[-1]
 
@@ -59,13 +62,58 @@ def _emit_check(module: Module, name: str, dtype: str, rank: int) -> None:
         if level == rank:
             _check_one(f, dtype, f.offset(STORED[dtype], given, source), checked, place, count)
             return
-        with f.loop(0, extents[level]) as loop:
+        first: Size = 0
+        if level == rank - 1 and is_integer(dtype):
+            row = f.offset(STORED[dtype], given, source)
+            to = f.offset(I64, checked, f.mul(place, extents[level]))
+            found = _inside(f, target, dtype, row, to, extents[level], count)
+            gapless = f.compare("eq", strides[level], code(I64, 1))
+            (first,) = f.if_else(gapless, found, lambda: [code(I64, 0)])
+        with f.loop(first, extents[level]) as loop:
             step = f.mul(loop.index, strides[level])
             row = f.mul(place, extents[level])
             nest(level + 1, f.add(source, step), f.add(row, loop.index))
 
     nest(0, code(I64, 0), code(I64, 0))
     f.ret(code(I64, 0))
+
+
+def _inside(
+    f: Function,
+    target: Target,
+    dtype: str,
+    row: Emitted,
+    checked: Emitted,
+    length: Emitted,
+    count: Emitted,
+) -> Callable[[], list[Emitted]]:
+    """Code that writes a row without gaps, a vector at a time, up to the first one that has an
+    index outside or reaches behind the row, and tells where that begins."""
+    lanes = target.lanes(8)
+    wide, bits = Type("i64", lanes), Type(f"i{lanes}")
+    counts = f.splat(count, lanes)
+
+    def write() -> list[Emitted]:
+        with f.repeat([code(I64, 0)]) as loop:
+            (place,) = loop.carried
+            element = Type(STORED[dtype].element, lanes)
+            index = convert(f, dtype, "int64", f.load(element, f.offset(element, row, place)))
+            behind = f.compare("slt", index, code(wide, 0))
+            index = f.select(behind, f.add(index, counts), index)
+            outside = f.convert("bitcast", f.compare("uge", index, counts), bits)
+            f.store(index, f.offset(I64, checked, place))
+            all_inside = f.compare("eq", outside, code(bits, 0))
+            following = f.add(place, code(I64, lanes))
+            loop.next = [f.select(all_inside, following, place)]
+            fits = f.compare("sle", f.add(following, code(I64, lanes)), length)
+            loop.more = f.binary("and", all_inside, fits)
+        return loop.results
+
+    def some() -> list[Emitted]:
+        enough = f.compare("sge", length, code(I64, lanes))
+        return f.if_else(enough, write, lambda: [code(I64, 0)])
+
+    return some
 
 
 def _check_one(
