@@ -292,6 +292,31 @@ def test_orders(dtype, turned, tmp_path):
     check_same(read_again(tmp_path / "net.onnx", [x]), wanted)
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float16", "int32", "bool"])
+def test_places(dtype, tmp_path):
+    """NaN is the largest, and the smallest, and there may be infinities before it."""
+    x = numpy.tile(numpy.array(INFINITE), (4, 16))
+    x[1, :30], x[2] = 1, numpy.nan_to_num(x[2])
+    x = (
+        x.astype(dtype)
+        if dtype.startswith("float")
+        else (RANDOM.random(x.shape) > 0.5).astype(dtype)
+    )
+
+    def places(x):
+        row = np.sort(x[3])
+        found = np.searchsorted(row, x[0]), np.searchsorted(row, x[0], side="right")
+        return x.argmax(axis=1), x.argmin(axis=1), *found
+
+    function = heterosis.hybridize(places)
+    wanted = [r.asnumpy() for r in function(np.array(x, dtype=x.dtype))]
+    model = written(function, tmp_path / "net.onnx")
+    check_same(read_again(tmp_path / "net.onnx", [x]), wanted)
+    got = evaluated(model, [x])
+    if got is not None:
+        check_same(got, wanted)
+
+
 # -- refusals -------------------------------------------------------------------------------------
 
 

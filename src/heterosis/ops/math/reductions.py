@@ -14,6 +14,7 @@ from heterosis.ir.primitives.families import Reduction, Scan
 from heterosis.ir.primitives.reductions import ALL, ANY, CUMPROD, CUMSUM, MAX, MIN, PROD, SUM
 from heterosis.ir.primitives.sorting import EXTREME_PLACES
 from heterosis.ir.program import Value, apply, constant, extent
+from heterosis.ir.traced_sizes import is_traced
 from heterosis.ir.types import FLOATS, TensorType, highest, is_float, lowest
 from heterosis.ops.bounds import required
 from heterosis.ops.math.elementwise import (
@@ -150,7 +151,8 @@ def sum(
 
 def _counted(a: Value, axis: Axes, keepdims: bool) -> Value:
     """How many are true: in 32 bits where they suffice, of which a vector has twice as many."""
-    narrow = cast(a, "int32" if a.size < 2**31 else "int64")
+    fits = not is_traced(a.size) and a.size < 2**31
+    narrow = cast(a, "int32" if fits else "int64")
     return cast(reduce(SUM, narrow, axis, keepdims), "int64")
 
 
@@ -276,7 +278,7 @@ def _place_of_extreme(
     _check_not_empty(name, a, axis)
     if a.ndim and axis in (None, -1, a.ndim - 1):
         length = a.size if axis is None else a.shape[-1]
-        if length >= _LONG:
+        if is_traced(length) or length >= _LONG:
             return _place_in_rows(a, length, axis, keepdims, smallest=primitive is MIN)
     found = equal(a, reduce(primitive, a, axis, True))
     if is_float(a.dtype):

@@ -28,9 +28,9 @@ ROWS: dict[Primitive, Row] = {}
 CALLS: dict[str, CallRow] = {}
 
 _MODULES = (
-    "rows.control", "rows.conversions", "rows.elementwise", "rows.leaves", "rows.products",
-    "rows.real", "rows.rearranging", "rows.recurrent", "rows.reductions", "rows.rows",
-    "rows.sorting", "rows.windows", "calls", "recurrent_layers",
+    "rows.control", "rows.conversions", "rows.counting", "rows.elementwise", "rows.leaves",
+    "rows.products", "rows.real", "rows.rearranging", "rows.recurrent", "rows.reductions",
+    "rows.rows", "rows.sorting", "rows.windows", "calls", "recurrent_layers",
 )  # fmt: skip
 
 

@@ -1,4 +1,4 @@
-"""Rows in order, by ONNX's `TopK`, which keeps the order of equal elements.
+"""Rows in order, by ONNX's `TopK`, which keeps the order of equal elements, and places in rows.
 
 Programs sort keys: integers that stand in the order of floats, made of their bits. ONNX has no way
 to those bits, so the floats are sorted themselves; keys are there for nothing else. NaN has no
@@ -10,10 +10,18 @@ from __future__ import annotations
 import numpy
 
 from heterosis.ir.primitives import sort_keys
-from heterosis.ir.primitives.sorting import FIRST_PLACES, SORT, SORT_PLACES
+from heterosis.ir.primitives.sorting import (
+    EXTREME_PLACES,
+    FIRST_PLACES,
+    SEARCH,
+    SORT,
+    SORT_PLACES,
+)
 from heterosis.ir.program import Node
+from heterosis.ir.types import is_float
 from heterosis.models.onnx.writing.programs import ProgramWriter
 from heterosis.models.onnx.writing.rows.broadcasting import sorted_floats
+from heterosis.models.onnx.writing.rows.elementwise import wide_integer
 from heterosis.models.onnx.writing.sizes import Extent
 from heterosis.models.onnx.writing.tables import row
 from heterosis.runtime.errors import UnsupportedError
@@ -79,3 +87,43 @@ def _floats(writer: ProgramWriter, node: Node) -> str:
             "file can."
         )
     return _of_floats(writer, node)[0]
+
+
+# -- places in rows -------------------------------------------------------------------------------
+
+
+@row(EXTREME_PLACES)
+def _extreme(writer: ProgramWriter, node: Node) -> str:
+    """The first NaN of a row, if it has any."""
+    (value,) = node.inputs
+    operator = "ArgMin" if node.attributes["smallest"] else "ArgMax"
+    options = {"axis": 1, "keepdims": 0}
+    if not is_float(value.dtype):
+        wide = "int32" if value.dtype == "bool" else wide_integer(value.dtype)
+        name = writer.name(value)
+        name = name if wide == value.dtype else writer.cast(name, wide)
+        return writer.node(operator, name, **options)
+    x = writer.wide(value)
+    nan = writer.node("IsNaN", x)
+    clean = writer.node("Where", nan, writer.like(value, 0.0), x)
+    flags = writer.cast(nan, "int32")
+    spoilt = writer.cast(writer.node("ReduceMax", flags, writer.graph.whole(1), keepdims=0), "bool")
+    places = writer.node(operator, clean, **options)
+    return writer.node("Where", spoilt, writer.node("ArgMax", flags, **options), places)
+
+
+@row(SEARCH)
+def _searched(writer: ProgramWriter, node: Node) -> str:
+    """How many elements of the row are less, compared with each: NaN is the largest."""
+    in_order, numbers = node.inputs
+    elements = writer.name(in_order)
+    each = writer.node("Unsqueeze", writer.name(numbers), writer.graph.whole(numbers.ndim))
+    right = node.attributes["right"]
+    less = writer.node("LessOrEqual" if right else "Less", elements, each)
+    if is_float(numbers.dtype):
+        last = writer.node("IsNaN", each)
+        if not right:
+            last = writer.node("And", last, writer.node("Not", writer.node("IsNaN", elements)))
+        less = writer.node("Or", less, last)
+    axis = writer.graph.whole(numbers.ndim)
+    return writer.node("ReduceSum", writer.cast(less, "int64"), axis, keepdims=0)
