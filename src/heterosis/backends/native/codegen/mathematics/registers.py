@@ -10,16 +10,26 @@ from collections.abc import Callable, Sequence
 from heterosis.backends.native.codegen.emit.builder import FLOAT, I16, I32, I64, Type, Value
 from heterosis.backends.native.codegen.emit.builder import constant as literal
 from heterosis.backends.native.codegen.mathematics.number import Number
+from heterosis.backends.native.codegen.target import Target
 
 _LANES = 16
 ENTRIES = 2 * _LANES  # of a table: two registers
 _EVERY_LANE, _AS_USUAL = literal(I16, -1), literal(I32, 4)  # a mask, and how to round
 
 
+def _target_of(x: Number) -> Target | None:
+    """The processor, if whole registers of numbers like `x` are at hand: LLVM cannot split these
+    instructions where it is told to use shorter vectors."""
+    target = x.f.module.target
+    if x.double or target is None or x.f.attributes == target.attributes_for_memory:
+        return None
+    return target
+
+
 def looks_up(x: Number) -> bool:
     """Whether `entry` serves numbers like `x`."""
-    target = x.f.module.target
-    return not x.double and target is not None and target.looks_up
+    target = _target_of(x)
+    return target is not None and target.looks_up
 
 
 def entry(name: str, table: Sequence[float], index: Number) -> Number:
@@ -41,8 +51,8 @@ def entry(name: str, table: Sequence[float], index: Number) -> Number:
 
 def scales(x: Number) -> bool:
     """Whether `scaled_by` serves numbers like `x`."""
-    target = x.f.module.target
-    return not x.double and bool(x.type.lanes) and target is not None and target.scales
+    target = _target_of(x)
+    return target is not None and bool(x.type.lanes) and target.scales
 
 
 def scaled_by(y: Number, n: Number) -> Number:
@@ -59,8 +69,8 @@ def scaled_by(y: Number, n: Number) -> Number:
 
 def estimates(x: Number) -> bool:
     """Whether `estimated_reciprocal` serves numbers like `x`."""
-    target = x.f.module.target
-    return not x.double and bool(x.type.lanes) and target is not None and target.estimates
+    target = _target_of(x)
+    return target is not None and bool(x.type.lanes) and target.estimates
 
 
 def estimated_reciprocal(x: Number) -> Number:
@@ -76,8 +86,8 @@ def estimated_reciprocal(x: Number) -> Number:
 
 def normalises(x: Number) -> bool:
     """Whether `exponent`, `fraction` and `nearest_step` serve numbers like `x`."""
-    target = x.f.module.target
-    return not x.double and target is not None and target.normalises
+    target = _target_of(x)
+    return target is not None and target.normalises
 
 
 def exponent(x: Number) -> Number:
@@ -134,8 +144,7 @@ def _by_registers(compute: Callable[..., Value], *vectors: Number) -> Number:
     """What `compute` makes of vectors of as many lanes as a register has, for those of any."""
     first = vectors[0]
     f, lanes = first.f, first.type.lanes
-    target = f.module.target
-    assert target and f.attributes != target.attributes_for_memory, "LLVM could not split it"
+    assert _target_of(first) is not None, "LLVM could not split it"
     parts = []
     for start in range(0, lanes, _LANES):
         # Where a vector is shorter than a register, nobody reads what is in the other lanes.
