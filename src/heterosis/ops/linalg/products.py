@@ -227,7 +227,7 @@ def polyval(p: Value, x: Value) -> Value:
     if p.ndim != 1:
         raise ShapeError(f"polyval: coefficients have one dimension, and these have {p.shape}.")
     dtype = result_type(p, x)
-    total = e.multiply(x, constant(0, dtype))
+    total = views.broadcast(constant(0, dtype), x.shape)
     for i in range(p.size):
         coefficient = views.reshape(part(p, 0, i, i + 1), ())
         total = e.add(e.multiply(total, x), coefficient)
