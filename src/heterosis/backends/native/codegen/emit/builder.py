@@ -516,10 +516,16 @@ class Function:
         condition: Value,
         then: Callable[[], Sequence[Value]],
         otherwise: Callable[[], Sequence[Value]] = lambda: (),
+        *,
+        rarely: bool = False,
     ) -> list[Value]:
-        """Run one of two branches; the values they return, of equal types, come out merged."""
+        """Run one of two branches; the values they return, of equal types, come out merged.
+
+        Where the first one is taken `rarely`, registers are given out for the other.
+        """
         yes, no, join = self._fresh("then"), self._fresh("else"), self._fresh("join")
-        self.statement(f"br {condition}, label %{yes}, label %{no}")
+        weights = ", !prof !2" if rarely else ""
+        self.statement(f"br {condition}, label %{yes}, label %{no}{weights}")
         outcomes = []
         for label, branch in ((yes, then), (no, otherwise)):
             self._label(label)
@@ -584,5 +590,10 @@ class Module:
         kept = [text for name, text in texts.items() if name not in stands]
         named = [renamed(text, stands) for text in (*self._globals.values(), *declared, "", *kept)]
         # Explicit vectors are unrolled where it pays; LLVM must not do it a second time.
-        notes = ["!0 = distinct !{!0, !1}", '!1 = !{!"llvm.loop.unroll.disable"}', ""]
+        notes = [
+            "!0 = distinct !{!0, !1}",
+            '!1 = !{!"llvm.loop.unroll.disable"}',
+            '!2 = !{!"branch_weights", i32 1, i32 100000}',
+            "",
+        ]
         return "\n".join([*named, *notes])

@@ -51,7 +51,8 @@ def reduce_angle(x: Number) -> Reduced:
     def exact() -> list[Value]:
         return [part.value for part in _huge_lanes(x, huge, (n, r, rest))]
 
-    merged = x.f.if_else(huge.any().value, exact, lambda: [n.value, r.value, rest.value])
+    moderate = [n.value, r.value, rest.value]
+    merged = x.f.if_else(huge.any().value, exact, lambda: moderate, rarely=True)
     n, r, rest = (x.made(value) for value in merged)
     return n, r, rest
 

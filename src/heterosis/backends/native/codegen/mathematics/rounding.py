@@ -79,7 +79,7 @@ def fmod(x: Number, y: Number) -> Number:
             loop.next = [where(fits, step, rest).value]
         return loop.results
 
-    (bounded,) = x.f.if_else(huge.any().value, reduced, lambda: [a.value])
+    (bounded,) = x.f.if_else(huge.any().value, reduced, lambda: [a.value], rarely=True)
     rest = fmod_step(a.made(bounded), b)
     rest = where(b == INFINITY, a, rest)
     rest = where(valid, rest, float("nan")).with_sign_of(x)

@@ -1,4 +1,4 @@
-"""Logarithms and powers of single precision from tables that the processor looks up in registers.
+"""Logarithms of single precision from tables that the processor looks up in registers.
 
 A fraction m from 3/4 up to 3/2 has an inverse c among 32, so that r = c * m - 1 lies between -1/64
 and 1/32: log(m) = log(1 + r) - log(c), and around 1 c is 1, where r is exact. Of an exponent, the

@@ -108,5 +108,5 @@ def power(x: Number, y: Number, at_edges: Callable[[Number], Number]) -> Number:
 
     # Where x is zero, or anything infinite or NaN, t is beyond the limit.
     rare = t.with_sign_of(x).bits.unsigned_at_least(t.constant(LIMIT).bits)
-    (value,) = x.f.if_else(rare.any().value, edges, lambda: [result.value])
+    (value,) = x.f.if_else(rare.any().value, edges, lambda: [result.value], rarely=True)
     return x.made(value)
