@@ -15,10 +15,11 @@ from heterosis.np.dtypes import kept_dtype
 from heterosis.np.fallback import on_host
 from heterosis.ops.array.counting import occurrences, roomy
 from heterosis.ops.array.segments import counted
-from heterosis.ops.array.sorting import places_in_order
+from heterosis.ops.array.sorting import places_in_order, sorted_rows
 from heterosis.ops.array.statistics import check_edges, histogram_counts, histogram_edges
 from heterosis.runtime import modes
 from heterosis.runtime.errors import ArgumentError
+from heterosis.runtime.placing import beside
 
 
 def histogram(
@@ -60,6 +61,12 @@ def unique(
 
     Asked for, also where each is first found, which one every element is, and how many there are.
     """
+    further = return_index or return_inverse or return_counts or axis is not None
+    if not further and _is_long(ar) and (ar._dtype_name == "bool" or is_integer(ar._dtype_name)):
+        row = convert.shared(sorted_rows(ar.reshape(-1)))
+        is_first = numpy.concatenate(([True], row[1:] != row[:-1]))
+        with beside(ar):
+            return convert.from_numpy(row[is_first])
     return _unique(ar, return_index, return_inverse, return_counts, axis)
 
 
@@ -82,17 +89,20 @@ _FEW = 1024  # so many take no longer through NumPy
 _LONGEST = 4  # counts a number: of more, most are zero
 
 
-def _is_counted_here(x: Any) -> bool:
-    """Whether there is code of ours for such numbers, and they are here already."""
+def _is_long(x: Any) -> bool:
+    """Whether there are many elements, which are here, and read now."""
     return (
         isinstance(x, _core.ndarray)
-        and x.ndim == 1
         and x.size >= _FEW
-        and is_integer(x._dtype_name)
-        and x._dtype_name != "uint64"
         and x._device < _core.first_remote
         and not modes.is_capturing()
     )
+
+
+def _is_counted_here(x: Any) -> bool:
+    """Whether there is code of ours that counts such numbers."""
+    is_row = _is_long(x) and x.ndim == 1
+    return is_row and is_integer(x._dtype_name) and x._dtype_name != "uint64"
 
 
 def searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None) -> Any:

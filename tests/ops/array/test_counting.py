@@ -86,3 +86,19 @@ def test_few_lengths_have_room_for_all():
     lengths = {roomy(count) for count in range(100_000)}
     assert len(lengths) < 60
     assert all(count <= roomy(count) <= max(1.25 * count, count + 64) for count in range(100_000))
+
+
+@pytest.mark.parametrize("shape", [(0,), (1023,), (1024,), (40, 50), (5000,)])
+@pytest.mark.parametrize("dtype", ["bool", "int8", "uint8", "int32", "uint64", "float32"])
+def test_different_elements(dtype, shape):
+    drawn = numpy.random.default_rng(0)
+    for highest in (1, 2, 100, 2**31 - 1):
+        x = drawn.integers(0, highest, shape).astype(dtype)
+        for y in (x, x[::-1], x.T):
+            found, expected = np.unique(np.array(y)), numpy.unique(y)
+            assert found.dtype == expected.dtype
+            numpy.testing.assert_array_equal(found.asnumpy(), expected)
+    for found, expected in zip(
+        np.unique(np.array(x), return_counts=True), numpy.unique(x, return_counts=True), strict=True
+    ):
+        numpy.testing.assert_array_equal(found.asnumpy(), expected)
