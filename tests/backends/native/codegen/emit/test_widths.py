@@ -97,13 +97,12 @@ def test_arithmetic_on_arrays_takes_half_registers(function, dtype, widest):
     ["log", "log2", "log1p", "exp", "expm1", "sinh", "tan", "arctan", "tanh", "sqrt"],
 )
 def test_functions_of_one_number_ahead_of_a_loop_over_memory(function):
-    """The code uses shorter vectors there than some functions are written for."""
+    """They have the bits that they have elsewhere, for which some need the widest vectors."""
 
     def run(x):
         return getattr(np, function)(np.full((), 0.5)) + x, np.full((), 0.5) ** np.full((), 1.5) + x
 
     x = numpy.arange(40, dtype="float32")
     found = [r.asnumpy() for r in heterosis.hybridize(run)(np.array(x))]
-    half = numpy.float32(0.5)
-    wanted = getattr(numpy, function)(half) + x, half ** numpy.float32(1.5) + x
-    numpy.testing.assert_allclose(found, wanted, rtol=1e-6)
+    wanted = [r.asnumpy() for r in run(np.array(x))]
+    numpy.testing.assert_array_equal(found, wanted)
