@@ -149,6 +149,20 @@ def test_a_cell_over_rows():
         numpy.testing.assert_allclose(one.asnumpy(), other.asnumpy(), rtol=1e-5)
 
 
+def test_branches_read_several_views_of_an_array_from_outside():
+    x = np.array(numpy.arange(12.0).reshape(3, 4))
+    first, row = x.reshape(-1)[:1].reshape(()), x[1]
+
+    def reads():
+        if first.sum() < 5:
+            return first + 1, x + 1, x * x, row + x, row * 2
+        return first + 2, x + 2, x, x, row
+
+    found, wanted = heterosis.hybridize(reads)(), reads()
+    for one, other in zip(found, wanted, strict=True):
+        numpy.testing.assert_array_equal(one.asnumpy(), other.asnumpy())
+
+
 # -- what is refused -------------------------------------------------------------------------------
 
 

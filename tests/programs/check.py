@@ -69,6 +69,7 @@ NOT_REACHED = "was not computed from variables while operations were recorded"
 OF_BRANCHES = (
     "all of them are captured, also those that no call comes to",
     "give arrays of the shapes",
+    "in one branch of the choice at",
 )
 KNOWN: tuple[str, ...] = ()
 

@@ -81,13 +81,16 @@ class Control:
         settle(first, second)
         joined = Joined(first, second)
         written = united(*(branch.written() for branch in branches))
-        taken = united(written, *(branch.taken for branch in branches))
-        programs = []
+        results = []  # which may take more from around
         for branch, values in zip(branches, joined.values, strict=True):
             after = [branch.cell(array).value() for array in written]
             printed = _printed(branch, branches)
-            results = [*values, *printed, *after]
-            programs.append(branch.program(map(branch.input_of, taken), results))
+            results.append([*values, *printed, *after])
+        taken = united(written, *(branch.taken for branch in branches))
+        programs = [
+            branch.program(map(branch.input_of, taken), values)
+            for branch, values in zip(branches, results, strict=True)
+        ]
         truth = as_truth(pred)
         made = _called(outer, conditional, [truth, *taken], len(taken), *programs)
         many = len(joined.pairs)

@@ -152,8 +152,9 @@ class Inner(Trace):
 
     def _seen(self, array: Any, outer: Cell) -> Cell:
         if outer.base is None:
-            value = self._input(Enclosing(array), outer.value().type)
-            return Cell(value, source=self.inputs[-1][1], layout=outer.layout)
+            value = self.input_of(array)
+            source = next(source for one, source in self.inputs if one == value)
+            return Cell(value, source=source, layout=outer.layout)
         base = self.cell(self.outer.shown(outer.base))
         value = base.value()
         for node in outer.path:
