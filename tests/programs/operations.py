@@ -26,7 +26,7 @@ _EXACT = {
     "count_nonzero", "all", "any", "pick", "where", "fmod", "mod", "floor_divide", "isnan", "isinf",
     "isfinite", "isposinf", "isneginf", "equal", "not_equal", "less", "less_equal", "greater",
     "greater_equal", "logical_and", "logical_or", "logical_xor", "logical_not", "gcd", "lcm",
-    "modf", "frexp", "ldexp", "ptp",
+    "modf", "frexp", "ptp",
 }  # fmt: skip
 _MOVING = {"shape", "indexing", "join", "split", "diagonals", "creation", "pad", "grids", "cast"}
 _ELEMENTWISE = {"elementwise", "real"}
