@@ -227,6 +227,21 @@ def test_another_program_for_extents_of_one(tmp_path):
         check_same(read_again(tmp_path / "net.onnx", [x]), wanted)
 
 
+def test_programs_for_extents_of_one_hold_arrays_of_their_own(tmp_path):
+    one, many, both = (np.array(drawn(3)) for _ in range(3))
+
+    def chooses(x):
+        return x * (one if x.shape[0] == 1 else many) + both
+
+    function = heterosis.hybridize(chooses)
+    model = written(function, tmp_path / "net.onnx", np.ones((6, 3)), dynamic={"x": [0]})
+    for rows in (1, 2, 5):
+        x = drawn(rows, 3)
+        wanted = [chooses(np.array(x)).asnumpy()]
+        check_same(evaluated(model, [x]), wanted)
+        check_same(read_again(tmp_path / "net.onnx", [x]), wanted)
+
+
 def scaled(x):
     rows, columns = x.shape
     return (x.reshape(columns, rows) * (1.0 / rows) + np.arange(rows) * rows).reshape(-1)

@@ -157,13 +157,18 @@ class _Modelled:
             self._graph.names.fresh(given.name)
         for (_, value, _), given in zip(entry.inputs, self._inputs, strict=True):
             self._sizes.know(given.name, value.shape)
-        self._arrays = {i: self._held(array, names) for i, array in entry.held.items()}
+        self._names = names  # of parameters
+        self._arrays: dict[int, str] = {}  # where those that the programs hold are, by their ids
 
     def _described(self, label: str, value: Value) -> Input:
         return Input(label, value.dtype, tuple(map(_dimension, value.shape)))
 
-    def _held(self, array: _core.ndarray, names: Mapping[int, str]) -> str:
-        return self._graph.held(names.get(id(array), "held"), array.asnumpy())
+    def _held(self, array: _core.ndarray) -> str:
+        """Where an array is that programs hold, each once."""
+        if id(array) not in self._arrays:
+            name = self._names.get(id(array), "held")
+            self._arrays[id(array)] = self._graph.outermost.held(name, array.asnumpy())
+        return self._arrays[id(array)]
 
     def model(self) -> Model:
         entry = self._entry
@@ -217,8 +222,8 @@ class _Modelled:
     def _write(self, writer: ProgramWriter, entry: backends.Entry) -> None:
         program = entry.program
         for position, value in enumerate(program.inputs):
-            if position in self._arrays:
-                writer.know(value, self._arrays[position])
+            if position in entry.held:
+                writer.know(value, self._held(entry.held[position]))
             elif position in entry.floats:
                 number = self._sizes.number(entry.floats[position], value.dtype)
                 writer.know(value, writer.node("Squeeze", number, writer.graph.whole(0)))
@@ -264,7 +269,7 @@ def _is_the_same(entry: backends.Entry, one: backends.Entry) -> bool:
     Programs are compared in the form that different ones of one meaning mostly have, which sizes
     have at numbers alone: at two numbers for each.
     """
-    if entry.floats != one.floats:
+    if entry.floats != one.floats or _ids(entry) != _ids(one):
         return False
     for more in (0, 2):
         values = {name: value + more for name, value in entry.values.items()}
@@ -272,6 +277,11 @@ def _is_the_same(entry: backends.Entry, one: backends.Entry) -> bool:
         if _cleaned(entry.program, values) != _cleaned(one.program, values):
             return False
     return True
+
+
+def _ids(entry: backends.Entry) -> dict[int, int]:
+    """Which arrays a program holds, by position."""
+    return {position: id(array) for position, array in entry.held.items()}
 
 
 def _cleaned(program: Program, values: Mapping[str, int]) -> str:
