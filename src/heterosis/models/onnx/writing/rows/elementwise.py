@@ -176,16 +176,18 @@ def _turned(formula: Formula) -> Formula:
 
 
 def _chosen(writer: ProgramWriter, node: Node) -> str:
-    condition, *both = writer.operands(node)
-    dtype = node.types[0].dtype
+    return chosen(writer, node.types[0].dtype, *writer.operands(node))
+
+
+def chosen(writer: ProgramWriter, dtype: str, condition: str, first: str, second: str) -> str:
+    """Elements of one array of this type where a condition holds, else of the other."""
     if dtype == "bool":  # which runtimes do not choose from
         on = Elements(writer, dtype)
-        first, second = on("And", condition, both[0]), on("And", on("Not", condition), both[1])
-        return on("Or", first, second)
+        return on("Or", on("And", condition, first), on("And", on("Not", condition), second))
     wide = wide_integer(dtype)
     if wide == dtype:
-        return writer.node("Where", condition, *both)
-    found = writer.node("Where", condition, *(writer.cast(name, wide) for name in both))
+        return writer.node("Where", condition, first, second)
+    found = writer.node("Where", condition, writer.cast(first, wide), writer.cast(second, wide))
     return writer.cast(found, dtype)
 
 

@@ -10,7 +10,7 @@ from heterosis.ir.primitives.rows import ASSEMBLE, GATHER, SCATTER
 from heterosis.ir.program import Node, Value
 from heterosis.ir.sizes import Size
 from heterosis.models.onnx.writing.programs import ProgramWriter, computed_type
-from heterosis.models.onnx.writing.rows.elementwise import wide_integer
+from heterosis.models.onnx.writing.rows.elementwise import chosen, wide_integer
 from heterosis.models.onnx.writing.rows.rearranging import reshaped, sliced
 from heterosis.models.onnx.writing.sizes import Extent
 from heterosis.models.onnx.writing.tables import row
@@ -111,7 +111,8 @@ def _assembled(writer: ProgramWriter, node: Node) -> str:
         if number == 0 and set(place[1]) <= {1}:
             found = whole
         else:
-            found = writer.node("Where", _mask(writer, shape, extents, place), whole, found)
+            mask = _mask(writer, shape, extents, place)
+            found = chosen(writer, dtype, mask, whole, found)
     return found
 
 
