@@ -1,1 +1,1 @@
-"""ONNX: its files, its operators in terms of ours, and networks that run them."""
+"""ONNX: its files, its operators in terms of ours, networks that run them; programs as files."""
