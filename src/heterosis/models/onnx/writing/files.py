@@ -17,7 +17,7 @@ from heterosis.models.onnx import format as onnx_format
 from heterosis.models.onnx import wire
 from heterosis.models.onnx.format import Graph, Input, Model
 from heterosis.models.onnx.writing import tables
-from heterosis.models.onnx.writing.graphs import VERSION, GraphWriter
+from heterosis.models.onnx.writing.graphs import VERSION, GraphWriter, described
 from heterosis.models.onnx.writing.programs import ProgramWriter
 from heterosis.models.onnx.writing.sizes import Sizes
 from heterosis.passes.pipeline import optimized
@@ -161,7 +161,7 @@ class _Modelled:
         self._arrays: dict[int, str] = {}  # where those that the programs hold are, by their ids
 
     def _described(self, label: str, value: Value) -> Input:
-        return Input(label, value.dtype, tuple(map(_dimension, value.shape)))
+        return described(label, value.dtype, value.shape)
 
     def _held(self, array: _core.ndarray) -> str:
         """Where an array is that programs hold, each once."""
@@ -239,10 +239,6 @@ class _Modelled:
             fails = graph.node("Not", self._sizes.condition(text))
             name = graph.guarded(name, graph.cast(fails, "int64"), text)
         return name
-
-
-def _dimension(extent: Any) -> int | str:
-    return extent if isinstance(extent, int) else str(extent)
 
 
 def _conditions(entries: Sequence[backends.Entry]) -> list[str]:

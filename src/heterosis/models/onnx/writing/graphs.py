@@ -14,6 +14,11 @@ from heterosis.models.onnx.format import Graph, Input, Node
 VERSION = 18  # of the operators: what common runtimes have long known
 
 
+def described(name: str, dtype: str, shape: Sequence[Any]) -> Input:
+    """An array as a file describes it: extents that are open by their texts."""
+    return Input(name, dtype, tuple(n if isinstance(n, int) else str(n) for n in shape))
+
+
 class Names:
     """Names that are each given once in a model."""
 

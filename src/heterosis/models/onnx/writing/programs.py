@@ -12,9 +12,9 @@ from heterosis.ir.reference import computes_wide
 from heterosis.ir.types import is_half
 from heterosis.models.onnx.format import Graph, Input
 from heterosis.models.onnx.writing import tables
-from heterosis.models.onnx.writing.graphs import GraphWriter
+from heterosis.models.onnx.writing.graphs import GraphWriter, described
 from heterosis.models.onnx.writing.rows.broadcasting import operands_of
-from heterosis.models.onnx.writing.sizes import Sizes
+from heterosis.models.onnx.writing.sizes import Extent, Sizes
 from heterosis.runtime.errors import UnsupportedError
 
 _WIDE = "float32"
@@ -96,6 +96,11 @@ class ProgramWriter:
         """A number of the type that a value is computed in."""
         return self.array(number, computed_type(value.dtype))
 
+    def places(self, count: Extent) -> str:
+        """A row of 0, 1, 2, ..., so many."""
+        zero, one = self.array(0, "int64"), self.array(1, "int64")
+        return self.node("Range", zero, self.sizes.number_of(count), one)
+
     # -- programs -------------------------------------------------------------------------------
 
     def write(self, program: Program) -> None:
@@ -129,20 +134,11 @@ class ProgramWriter:
     ) -> Graph:
         """The graph, whose results are these, of the types of these values."""
         names = self.graph.names
-        described = [
-            (
-                source,
-                Input(
-                    names.fresh(f"{name}_output"), value.dtype, tuple(map(_dimension, value.shape))
-                ),
-            )
+        results = [
+            (source, described(names.fresh(f"{name}_output"), value.dtype, value.shape))
             for source, value in outputs
         ]
-        return self.graph.graph(name, inputs, described)
-
-
-def _dimension(extent: object) -> int | str:
-    return extent if isinstance(extent, int) else str(extent)
+        return self.graph.graph(name, inputs, results)
 
 
 def computed_type(dtype: str) -> str:

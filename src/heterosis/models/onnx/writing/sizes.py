@@ -52,6 +52,12 @@ class Sizes:
             self._found[extent] = self._summed(extent)
         return self._found[extent]
 
+    def number_of(self, extent: Extent) -> str:
+        """This one number, without dimensions."""
+        if not isinstance(extent, Size):
+            return self._graph.array(extent, "int64")
+        return self._graph.node("Squeeze", self.row(extent), self._graph.whole(0))
+
     def _summed(self, size: Size) -> str:
         graph, total = self._graph, None
         for term, coefficient in size.terms:
@@ -91,8 +97,9 @@ class Sizes:
 
     def shape(self, extents: Sequence[Extent]) -> str:
         """A row of these numbers."""
-        if not any(isinstance(extent, Size) for extent in extents):
-            return self._graph.whole(*extents)  # type: ignore[arg-type]
+        numbers = [extent for extent in extents if isinstance(extent, int)]
+        if len(numbers) == len(extents):
+            return self._graph.whole(*numbers)
         key = tuple(extents)
         if key not in self._found:
             parts: list[str] = []

@@ -9,13 +9,13 @@ from heterosis.ir.primitives.control import COND, SCAN, WHILE_LOOP
 from heterosis.ir.program import Node, Program, Value
 from heterosis.ir.types import is_float
 from heterosis.models.onnx.format import Graph, Input
+from heterosis.models.onnx.writing.graphs import described
 from heterosis.models.onnx.writing.programs import ProgramWriter
 from heterosis.models.onnx.writing.tables import row
 
 
 def _described(name: str, value: Value) -> Input:
-    shape = tuple(n if isinstance(n, int) else str(n) for n in value.shape)
-    return Input(name, value.dtype, shape)
+    return described(name, value.dtype, value.shape)
 
 
 def _branch(writer: ProgramWriter, name: str, program: Program, operands: Sequence[str]) -> Graph:
@@ -90,8 +90,7 @@ def _checked(writer: ProgramWriter, node: Node) -> str:
         inside = writer.node("Less", writer.node("Abs", name), largest)
         name = writer.node("Where", inside, name, largest)
     name = name if dtype == "int64" else writer.cast(name, "int64")
-    zero, count = writer.array(0, "int64"), writer.sizes.row(node.attributes["count"])
-    count = writer.node("Squeeze", count, writer.graph.whole(0))
+    zero, count = writer.array(0, "int64"), writer.sizes.number_of(node.attributes["count"])
     below = writer.node("Less", name, zero)
     found = writer.node("Where", below, writer.node("Add", name, count), name)
     return writer.node("Where", writer.node("Less", found, zero), count, found)

@@ -14,7 +14,7 @@ def _occurring(writer: ProgramWriter, node: Node) -> str:
     graph, (count,) = writer.graph, node.types[0].shape
     numbers = writer.name(node.inputs[0])
     numbers = numbers if node.inputs[0].dtype == "int64" else writer.cast(numbers, "int64")
-    room = writer.node("Squeeze", writer.sizes.row(count), graph.whole(0))
+    room = writer.sizes.number_of(count)
     below, inside = (
         writer.node("Less", numbers, bound) for bound in (writer.array(0, "int64"), room)
     )

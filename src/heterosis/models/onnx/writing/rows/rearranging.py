@@ -136,10 +136,8 @@ def _places_along(
 ) -> str:
     """Of the last axis, elements from `start` on, `step` apart."""
     sizes = writer.sizes
-    zero, one = writer.array(0, "int64"), writer.array(1, "int64")
-    count = writer.node("Squeeze", sizes.row(shape[-1]), writer.graph.whole(0))
-    places = writer.node("Range", zero, count, one)
-    places = writer.node("Add", writer.node("Mul", places, sizes.row(step)), sizes.row(start))
+    places = writer.node("Mul", writer.places(shape[-1]), sizes.row(step))
+    places = writer.node("Add", places, sizes.row(start))
     return writer.node("Gather", name, places, axis=len(shape) - 1)
 
 
@@ -162,9 +160,7 @@ def _multiples(writer: ProgramWriter, count: Extent, step: int) -> str:
     """A column of 0, step, 2 step, ..."""
     if not isinstance(count, Size):
         return writer.array(step * numpy.arange(count)[:, None], "int64")
-    zero, one = writer.array(0, "int64"), writer.array(1, "int64")
-    end = writer.node("Squeeze", writer.sizes.row(count), writer.graph.whole(0))
-    places = writer.node("Unsqueeze", writer.node("Range", zero, end, one), writer.graph.whole(1))
+    places = writer.node("Unsqueeze", writer.places(count), writer.graph.whole(1))
     return writer.node("Mul", places, writer.graph.whole(step))
 
 

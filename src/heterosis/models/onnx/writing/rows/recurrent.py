@@ -8,8 +8,7 @@ from __future__ import annotations
 from heterosis.ir.primitives import PRIMITIVES
 from heterosis.ir.primitives.recurrent import GATES
 from heterosis.ir.program import Node
-from heterosis.models.onnx.format import Input
-from heterosis.models.onnx.writing.graphs import GraphWriter
+from heterosis.models.onnx.writing.graphs import GraphWriter, described
 from heterosis.models.onnx.writing.programs import ProgramWriter
 from heterosis.models.onnx.writing.tables import row
 from heterosis.runtime.errors import UnsupportedError
@@ -69,16 +68,16 @@ def _layer(writer: ProgramWriter, node: Node) -> tuple[str, ...]:
     dtype, (_, rows, width) = node.types[0].dtype, node.inputs[1].shape
     across = writer.node("Transpose", weights, perm=[1, 0])
     inner, names = writer.inside().graph, writer.graph.names
-    shape = (rows if isinstance(rows, int) else str(rows), width // GATES[mode])
+    shape = rows, width // GATES[mode]
     now, before = names.fresh("given"), [names.fresh("hidden")]
     before += [names.fresh("memory")] if mode == "lstm" else []
     step = _Step(inner, dtype, GATES[mode])
     beside = before[1] if mode == "lstm" else (more or [""])[0]
     found = _STEPS[mode](step, now, inner.node("MatMul", before[0], across), before[0], beside)
-    inputs = [Input(name, dtype, shape) for name in before]
-    inputs.append(Input(now, dtype, (shape[0], width)))
+    inputs = [described(name, dtype, shape) for name in before]
+    inputs.append(described(now, dtype, (rows, width)))
     copies = [inner.node("Identity", name) for name in found]
-    results = [(name, Input(names.fresh("after"), dtype, shape)) for name in (*found, *copies)]
+    results = [(name, described(names.fresh("after"), dtype, shape)) for name in (*found, *copies)]
     body = inner.graph("step", inputs, results)
     backwards, count = int(node.attributes["reverse"]), len(found)
     state = [hidden, *(more[:1] if mode == "lstm" else [])]

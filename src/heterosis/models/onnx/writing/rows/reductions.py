@@ -9,7 +9,7 @@ from heterosis.ir.primitives.families import Primitive
 from heterosis.ir.program import Node
 from heterosis.ir.reference import computes_wide
 from heterosis.ir.types import ITEMSIZE, is_half, is_integer
-from heterosis.models.onnx.format import Input
+from heterosis.models.onnx.writing.graphs import described
 from heterosis.models.onnx.writing.programs import ProgramWriter, computed_type
 from heterosis.models.onnx.writing.rows.rearranging import transposed
 from heterosis.models.onnx.writing.sizes import Extent
@@ -82,9 +82,8 @@ def _products(
     inner, names = writer.inside().graph, writer.graph.names
     before, now = names.fresh("before"), names.fresh("row")
     product = inner.node("Mul", before, now)
-    each = tuple(n if isinstance(n, int) else str(n) for n in rest)
-    given = [Input(n, dtype, each) for n in (before, now)]
-    results = [(product, Input(names.fresh(n), dtype, each)) for n in ("after", "product")]
+    given = [described(n, dtype, rest) for n in (before, now)]
+    results = [(product, described(names.fresh(n), dtype, rest)) for n in ("after", "product")]
     body = inner.graph("product", given, results)
     _, found = writer.graph.nodes_of("Scan", (one, rows), 2, body=body, num_scan_inputs=1)
     back = [0] * len(shape)

@@ -73,13 +73,10 @@ def _written_in_order(writer: ProgramWriter, node: Node, places: str) -> str:
     total = prod(shape)
     if not isinstance(total, Size) and total <= 1:
         return writer.node("ScatterND", writer.name(x), places, writer.name(update))
-    row_of, shape_of = writer.graph.whole, writer.sizes.shape
     flat = reshaped(writer, places, (*shape, count), (total, count))
     rows = reshaped(writer, writer.name(update), update.shape, (total, *x.shape[count:]))
-    end = writer.node("Squeeze", writer.sizes.row(total), row_of(0))
-    numbers = writer.node("Range", writer.array(0, "int64"), end, writer.array(1, "int64"))
-    none = writer.node("Expand", writer.array(-1, "int64"), shape_of(x.shape[:count]))
-    last = writer.node("ScatterND", none, flat, numbers, reduction="max")
+    none = writer.node("Expand", writer.array(-1, "int64"), writer.sizes.shape(x.shape[:count]))
+    last = writer.node("ScatterND", none, flat, writer.places(total), reduction="max")
     chosen = writer.node("Gather", rows, writer.node("GatherND", last, flat), axis=0)
     return writer.node("ScatterND", writer.name(x), flat, chosen)
 
