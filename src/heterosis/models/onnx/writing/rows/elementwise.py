@@ -42,6 +42,12 @@ def wide_integer(dtype: str) -> str:
     return "int64" if dtype == "uint32" else "int32"
 
 
+def combined_type(dtype: str) -> str:
+    """The type that elements are added up in, or compared: truths are counted, halves are floats
+    of 32 bits, and integers wrap."""
+    return "int32" if dtype == "bool" else wide_integer(computed_type(dtype))
+
+
 def computed(primitive: Primitive, formula: Formula, *, of_truths: bool = False) -> None:
     """Let a formula write a primitive, on integers that are widened and narrowed again."""
 

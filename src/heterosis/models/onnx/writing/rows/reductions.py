@@ -8,9 +8,10 @@ from heterosis.ir.primitives import reductions as r
 from heterosis.ir.primitives.families import Primitive
 from heterosis.ir.program import Node
 from heterosis.ir.reference import computes_wide
-from heterosis.ir.types import ITEMSIZE, is_half, is_integer
+from heterosis.ir.types import is_half
 from heterosis.models.onnx.writing.graphs import described
 from heterosis.models.onnx.writing.programs import ProgramWriter, computed_type
+from heterosis.models.onnx.writing.rows.elementwise import combined_type
 from heterosis.models.onnx.writing.rows.rearranging import transposed
 from heterosis.models.onnx.writing.sizes import Extent
 from heterosis.models.onnx.writing.tables import row
@@ -21,18 +22,10 @@ _OPERATORS: dict[Primitive, str] = {
 }  # fmt: skip
 
 
-def _wide(dtype: str) -> str:
-    """The type that elements are combined in: runtimes have no others, and sums of halves would be
-    rounded at every step."""
-    if dtype == "bool" or (is_integer(dtype) and ITEMSIZE[dtype] < 4):
-        return "int32"
-    return "int64" if dtype == "uint32" else computed_type(dtype)
-
-
 def _combined(writer: ProgramWriter, node: Node, combine: Callable[[str, str], str]) -> str:
     """What `combine` makes of the operand, which it is given in a type that holds sums."""
     value = node.inputs[0]
-    wide = _wide(value.dtype)
+    wide = combined_type(value.dtype)
     name = writer.wide(value)
     if wide != computed_type(value.dtype):
         name = writer.cast(name, wide)

@@ -21,7 +21,7 @@ from heterosis.ir.program import Node
 from heterosis.ir.types import is_float
 from heterosis.models.onnx.writing.programs import ProgramWriter
 from heterosis.models.onnx.writing.rows.broadcasting import sorted_floats
-from heterosis.models.onnx.writing.rows.elementwise import wide_integer
+from heterosis.models.onnx.writing.rows.elementwise import combined_type
 from heterosis.models.onnx.writing.sizes import Extent
 from heterosis.models.onnx.writing.tables import row
 from heterosis.runtime.errors import UnsupportedError
@@ -99,8 +99,7 @@ def _extreme(writer: ProgramWriter, node: Node) -> str:
     operator = "ArgMin" if node.attributes["smallest"] else "ArgMax"
     options = {"axis": 1, "keepdims": 0}
     if not is_float(value.dtype):
-        wide = "int32" if value.dtype == "bool" else wide_integer(value.dtype)
-        name = writer.name(value)
+        name, wide = writer.name(value), combined_type(value.dtype)
         name = name if wide == value.dtype else writer.cast(name, wide)
         return writer.node(operator, name, **options)
     x = writer.wide(value)
