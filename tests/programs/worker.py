@@ -126,16 +126,20 @@ class Ways:
             loaded = heterosis.load(path)
         return self._called(loaded, found, shares=not self.program.outside)
 
-    def exported(self) -> list[Call]:
-        """As a native library, which draws what is drawn after `np.random.seed(seed)`."""
+    def _for_file(self) -> tuple[Callable[..., Any], list[dict[str, Any]], list[Any]]:
+        """The function, the arguments of all calls, and the elements of what is outside."""
         found = namespace(self.program)
         self._set(found, 0)
         around = {name: found[name] for name in self.program.outside}
         inputs = [made(given, np, around) for given in self.calls]
-        outside = [found[name].asnumpy() for name in self.program.outside]
+        return found["program"], inputs, [array.asnumpy() for array in around.values()]
+
+    def exported(self) -> list[Call]:
+        """As a native library, which draws what is drawn after `np.random.seed(seed)`."""
+        function, inputs, outside = self._for_file()
         with tempfile.TemporaryDirectory() as folder:
             path, _ = heterosis.export(
-                heterosis.hybridize(found["program"]),
+                heterosis.hybridize(function),
                 os.path.join(folder, "program"),
                 *inputs[0].values(),
             )
@@ -155,14 +159,10 @@ class Ways:
 
     def onnx(self) -> list[Call]:
         """Written as an ONNX file, which is read again: what is left in arguments are results."""
-        found = namespace(self.program)
-        self._set(found, 0)
-        around = {name: found[name] for name in self.program.outside}
-        inputs = [made(given, np, around) for given in self.calls]
-        outside = [found[name].asnumpy() for name in self.program.outside]
+        function, inputs, outside = self._for_file()
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, "program.onnx")
-            models.to_onnx(heterosis.hybridize(found["program"]), path, *inputs[0].values())
+            models.to_onnx(heterosis.hybridize(function), path, *inputs[0].values())
             read = models.from_onnx(path)
         calls = []
         for given in inputs:

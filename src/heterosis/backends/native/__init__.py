@@ -29,8 +29,6 @@ from heterosis.runtime.warning import warn_user
 if TYPE_CHECKING:
     from heterosis.backends.native.compile.sized import SizedPlans
 
-_CHEAP = 8.0  # elementwise work that costs less than writing and reading its result
-
 
 class _OpenProgram(SizedExecutable):
     """Plans for ranges of sizes; for each size by itself, where these cannot be."""
@@ -142,4 +140,4 @@ class Native(EagerBackend):
         """What its row says that it costs."""
         from heterosis.backends.native.codegen import tables
 
-        return tables.element(primitive).cost > _CHEAP
+        return tables.is_dear(primitive)

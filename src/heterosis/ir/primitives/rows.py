@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy
@@ -166,3 +167,23 @@ ASSEMBLE = Assemble(
     about="Operands side by side: places has (starts, steps) for each, later ones lie over earlier "
     "ones. Where filled is true, the first operand is a number for the gaps.",
 )
+
+
+def joined_axis(
+    shape: Sequence[int], parts: Sequence[tuple[Sequence[int], tuple[Sequence[int], Sequence[int]]]]
+) -> int | None:
+    """The axis along which parts of these extents, at these places, stand one behind the other and
+    make up the whole, if they do."""
+    for axis, extent in enumerate(shape):
+        end = 0
+        for extents, (starts, steps) in parts:
+            wanted = [end if d == axis else 0 for d in range(len(shape))]
+            pairs = enumerate(zip(extents, shape, strict=True))
+            fits = all(n == m for d, (n, m) in pairs if d != axis)
+            if list(starts) != wanted or set(steps) - {1} or not fits:
+                break
+            end = end + extents[axis]
+        else:
+            if end == extent and parts:
+                return axis
+    return None

@@ -83,6 +83,14 @@ def element(primitive: Elementwise) -> ElementLowering:
     return _row(ELEMENTS, primitive)
 
 
+_CHEAP = 8.0  # what an operation costs that is no function by polynomials
+
+
+def is_dear(primitive: Elementwise) -> bool:
+    """Whether an element takes longer to compute than to write and read."""
+    return element(primitive).cost > _CHEAP
+
+
 def cost(primitives: Iterable[Elementwise]) -> float:
     """The price of an element that takes them all."""
     return sum(element(primitive).cost for primitive in primitives)

@@ -11,7 +11,7 @@ from jax import lax
 
 from heterosis.backends.xla.tables import ROWS
 from heterosis.ir.primitives.elementwise import ADD, MAXIMUM, MINIMUM, MULTIPLY
-from heterosis.ir.primitives.rows import ASSEMBLE, GATHER, SCATTER
+from heterosis.ir.primitives.rows import ASSEMBLE, GATHER, SCATTER, joined_axis
 from heterosis.ir.types import numpy_dtype
 from heterosis.runtime.errors import UnsupportedError
 
@@ -66,7 +66,7 @@ def _assembled(node: Node, *parts: Any) -> Any:
     else:
         fill = lax.full((), numpy.zeros((), dtype), dtype)
     pairs = [pair for pair in zip(parts, places, strict=True) if pair[0].size]
-    axis = _joined_axis(type_.shape, pairs)
+    axis = joined_axis(type_.shape, [(part.shape, place) for part, place in pairs])
     if axis is not None:
         return lax.concatenate([part for part, _ in pairs], axis)
     found = None
@@ -77,23 +77,6 @@ def _assembled(node: Node, *parts: Any) -> Any:
         base = lax.broadcast(fill, type_.shape) if found is None else found
         found = _put(base, part, starts, steps)
     return lax.broadcast(fill, type_.shape) if found is None else found
-
-
-def _joined_axis(shape: Sequence[int], pairs: Sequence[tuple[Any, Place]]) -> int | None:
-    """The axis along which the parts stand one behind the other, if they do."""
-    for axis, extent in enumerate(shape):
-        end = 0
-        for part, (starts, steps) in pairs:
-            wanted = [end if d == axis else 0 for d in range(len(shape))]
-            pairs_of_extents = enumerate(zip(part.shape, shape, strict=True))
-            fits = all(n == m for d, (n, m) in pairs_of_extents if d != axis)
-            if list(starts) != wanted or set(steps) - {1} or not fits:
-                break
-            end += part.shape[axis]
-        else:
-            if end == extent and pairs:
-                return axis
-    return None
 
 
 def _padded(

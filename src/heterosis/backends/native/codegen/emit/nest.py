@@ -67,7 +67,6 @@ _HEAVY, _HUGE = 24.0, 160.0
 # Each an instruction that LLVM has for vectors of any width.
 _ARITHMETIC = (ADD, SUBTRACT, MULTIPLY)
 _SINGLE_AND_DOUBLE = ("float32", "float64")
-_CHEAP = 8.0  # what an operation costs that is no function by polynomials
 
 
 def emit_nest(module: Module, target: Target, name: str, nest: Nest) -> None:
@@ -174,12 +173,12 @@ class _Emitter:
         follow = self._mark(lambda strides: True)
         pairs = [(s, f) for s, f in zip(steps, follow, strict=True) if isinstance(s, Apply)]
         applied = (s for s, f in pairs if f)
-        ahead = (tables.element(s.primitive).cost for s, f in pairs if not f)
+        dear_ahead = any(tables.is_dear(s.primitive) for s, f in pairs if not f)
         indices = (s.indices for s in (*steps, *stores) if isinstance(s, Load | Store))
         return (
             not self.nest.reduced
             and not any(indices)
-            and max(ahead, default=0.0) <= _CHEAP
+            and not dear_ahead
             and all(isinstance(s, Apply | Argument | Literal | Load) for s in steps)
             and all(s.primitive in _ARITHMETIC for s in applied)
             and all(o.dtype in _SINGLE_AND_DOUBLE for o in self._all_operands())

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from math import prod
 
 from heterosis.ir.primitives.elementwise import ADD, MAXIMUM, MINIMUM, MULTIPLY
-from heterosis.ir.primitives.rows import ASSEMBLE, GATHER, SCATTER
+from heterosis.ir.primitives.rows import ASSEMBLE, GATHER, SCATTER, joined_axis
 from heterosis.ir.program import Node, Value
 from heterosis.ir.sizes import Size
 from heterosis.models.onnx.writing.programs import ProgramWriter, computed_type
@@ -95,7 +95,7 @@ def _assembled(writer: ProgramWriter, node: Node) -> str:
         for name, value, place in zip(names, values, node.attributes["places"], strict=True)
         if 0 not in value.shape
     ]
-    axis = _joined_axis(shape, [(extents, place) for _, extents, place in triples])
+    axis = joined_axis(shape, [(extents, place) for _, extents, place in triples])
     if axis is not None:
         parts = [name for name, _, _ in triples]
         return parts[0] if len(parts) == 1 else writer.node("Concat", *parts, axis=axis)
@@ -121,27 +121,6 @@ def _mask(
     ones = writer.node("Expand", one, writer.sizes.shape(extents))
     part, lows, there = _spread(writer, ones, extents, place, zero)
     return writer.cast(_padded(writer, part, shape, lows, there, zero), "bool")
-
-
-def _joined_axis(
-    shape: Sequence[Extent],
-    parts: Sequence[tuple[Sequence[Extent], tuple[Sequence[Extent], Sequence[int]]]],
-) -> int | None:
-    """The axis along which the parts stand one behind the other, if they do."""
-    for axis, extent in enumerate(shape):
-        end: Extent = 0
-        for extents, (starts, steps) in parts:
-            wanted = [end if d == axis else 0 for d in range(len(shape))]
-            fits = all(
-                n == m for d, (n, m) in enumerate(zip(extents, shape, strict=True)) if d != axis
-            )
-            if list(starts) != wanted or set(steps) - {1} or not fits:
-                break
-            end = end + extents[axis]
-        else:
-            if end == extent and parts:
-                return axis
-    return None
 
 
 def _spread(
