@@ -309,6 +309,18 @@ def test_a_product_is_read_transposed_by_the_next_without_a_copy():
     assert [type(kernel) for kernel in found.kernels] == [OpaqueCall, OpaqueCall]
 
 
+@pytest.mark.parametrize("stride, nests", [(1, 1), (2, 1), (4, 0)])
+def test_an_image_with_its_channels_last_is_copied_if_windows_are_close(stride, nests):
+    x, filters = array(2, 9, 9, 3), array(5, 3, 3, 3)
+    image = views.transpose(x, (0, 3, 1, 2))
+    convolution = REGISTRY["convolution"].operation
+    convolved = convolution(
+        image, filters, kernel=(3, 3), stride=stride, num_filter=5, no_bias=True
+    )
+    kinds = [isinstance(kernel, Nest) for kernel in planned([x, filters], convolved).kernels]
+    assert kinds == [True] * nests + [False]
+
+
 def test_what_is_transposed_and_reshaped_is_copied_once():
     x, y, w = array(2, 3, 8), array(2, 8, 4), array(24, 5)
     heads = views.reshape(views.transpose(matmul(x, y), (2, 0, 1)), (1, 24))

@@ -36,6 +36,8 @@ class KernelLowering:
     """A kernel of its own: `kernel(node, inputs, outputs, machine)` describes it.
 
     With `gapless`, it sees its operands row by row in memory, copied there if they stand otherwise.
+    `by_rows(node)` says of which operands it loads vectors along the last axis: they are copied if
+    neighbours there stand far apart.
     With `finishes`, which says how many (batches, rows, columns) a result of a type has, it does
     elementwise work on its one result before it is stored: `kernel` takes a
     `codegen.epilogue.Epilogue` too, whose operands come behind its own. If that is `spaced`, rows
@@ -50,6 +52,7 @@ class KernelLowering:
 
     kernel: Callable[..., Any]
     gapless: bool = False
+    by_rows: Callable[[Node], tuple[int, ...]] | None = None
     finishes: Callable[[TensorType], tuple[int, int, int]] | None = None
     spaced: bool = False
     packs: Callable[[Node, Callable[[Value], bool], Any], Value | None] | None = None

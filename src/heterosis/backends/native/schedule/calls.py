@@ -17,12 +17,14 @@ from heterosis.ir.strided import Strided
 if TYPE_CHECKING:
     from heterosis.backends.native.schedule.schedule import Scheduler
 
+# Strides of a last axis whose elements are loaded by whole vectors; also those of no axis.
+_NEAR = ((), (0,), (1,), (2,))
+
 
 def call(scheduler: Scheduler, node: Node, rooms: dict[Value, Place]) -> None:
     """Append the call of `node`'s kernel; its results go to `rooms`, or where they find room."""
     lowering = _lowering(node)
-    find = scheduler.gapless if lowering.gapless else scheduler.whole
-    inputs = tuple(find(operand) for operand in node.inputs)
+    inputs = tuple(_operand(scheduler, lowering, node, i) for i in range(len(node.inputs)))
     finish = _finish(scheduler, node)
     for output in (finish.result,) if finish else node.outputs:
         room = rooms.get(output) or scheduler.placement.get(output)
@@ -41,6 +43,18 @@ def call(scheduler: Scheduler, node: Node, rooms: dict[Value, Place]) -> None:
     scheduler.result.kernels.append(OpaqueCall(code, inputs, outputs, scratch, node, epilogue))
     for output, room in rooms.items():
         scheduler.write(output, room)
+
+
+def _operand(scheduler: Scheduler, lowering: KernelLowering, node: Node, position: int) -> Place:
+    """Where the kernel of `node` reads an operand."""
+    value = node.inputs[position]
+    if lowering.gapless:
+        return scheduler.gapless(value)
+    place = scheduler.whole(value)
+    if place.strided.shape[-1:] == (1,) or place.strided.strides[-1:] in _NEAR:
+        return place
+    by_rows = lowering.by_rows(node) if lowering.by_rows else ()
+    return scheduler.gapless(value) if position in by_rows else place
 
 
 def _lowering(node: Node) -> KernelLowering:

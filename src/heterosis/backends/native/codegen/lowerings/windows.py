@@ -330,16 +330,28 @@ def _scaled(node: Node, factors: Value) -> Value:
     return apply(CONVOLVE, (x, filters), node.types[0], **node.attributes)
 
 
+def _read_by_rows(node: Node) -> tuple[int, ...]:
+    """The image, unless it is read once, for tiles, or windows are too far apart for vectors."""
+    tiles = bool(node.attributes.get("winograd"))
+    return () if tiles or windows_of(node).stride[-1] > 2 else (0,)
+
+
 def _filters_and_positions(type_: TensorType) -> tuple[int, int, int]:
     images, groups, rows, *out = type_.shape
     return images, groups * rows, prod(out)
 
 
 KERNELS[CONVOLVE] = KernelLowering(
-    _convolve_kernel, finishes=_filters_and_positions, packs=_packs, scales=(1, _scaled)
+    _convolve_kernel,
+    by_rows=_read_by_rows,
+    finishes=_filters_and_positions,
+    packs=_packs,
+    scales=(1, _scaled),
 )
-KERNELS[CONVOLVE_PACKED] = KernelLowering(_convolve_kernel, finishes=_filters_and_positions)
-KERNELS[CORRELATE] = KernelLowering(_correlate_kernel)
+KERNELS[CONVOLVE_PACKED] = KernelLowering(
+    _convolve_kernel, by_rows=_read_by_rows, finishes=_filters_and_positions
+)
+KERNELS[CORRELATE] = KernelLowering(_correlate_kernel, by_rows=lambda node: (0, 1))
 KERNELS[PACK_FILTERS] = KernelLowering(_pack_kernel, gapless=True)
 KERNELS[TRANSFORM_FILTERS] = KernelLowering(_transform_kernel)
 KERNELS[FOLD] = KernelLowering(_fold_kernel, gapless=True)
