@@ -23,6 +23,7 @@ from heterosis.backends.native.codegen.emit.builder import (
 from heterosis.backends.native.codegen.target import Target
 
 _TOGETHER = 2  # vectors
+_FEW = 1 << 31  # vectors hold places of 32 bits: in longer rows, numbers are looked for one by one
 
 
 @dataclass(frozen=True)
@@ -44,7 +45,7 @@ class Search:
 
 def emit_search(module: Module, target: Target, name: str, search: Search) -> None:
     """Define `@name(call, row, numbers, places, scratch, length, count, grain)`, for a row of at
-    least one and fewer than 2^31 elements."""
+    least one element."""
     from heterosis.backends.native.codegen.kernels.matmul.frame import (
         Frame,  # with its package: not by `import heterosis`
     )
@@ -63,6 +64,8 @@ def emit_search(module: Module, target: Target, name: str, search: Search) -> No
     for together, width in ((_TOGETHER, lanes), (1, 0)):
         step = together * max(width, 1)
         until = f.add_size(done, f.round_down(f.sub_size(end, done), step)) if step > 1 else end
+        if width:
+            until = f.select(f.compare("slt", v.length, f.i64(_FEW)), f.i64(until), f.i64(done))
         with f.loop(done, until, step) as loop:
             found.look_for(loop.index, together, width)
         done = until
@@ -85,20 +88,22 @@ class _Searched:
         f, type_ = self.f, Type(self.what.element, lanes)
         starts = [f.add_size(first, i * max(lanes, 1)) for i in range(together)]
         numbers = [f.load(type_, f.offset(type_, self.numbers, start)) for start in starts]
-        zero = constant(Type("i32", lanes), 0)
-        length = f.convert("trunc", self.length, I32)
+        zero = constant(Type("i32", lanes) if lanes else I64, 0)
+        length = f.convert("trunc", self.length, I32) if lanes else self.length
         with f.loop(0, self._steps(), carried=[length, *([zero] * together)]) as loop:
             left, *bases = loop.carried
-            half = f.binary("lshr", left, constant(I32, 1))
+            one = constant(left.type, 1)
+            half = f.binary("lshr", left, one)
             further = f.splat(half, lanes)
-            before = f.splat(f.sub(half, constant(I32, 1)), lanes)
+            before = f.splat(f.sub(half, one), lanes)
             loop.next = [f.sub(left, half)]
             for base, number in zip(bases, numbers, strict=True):
                 behind = self._is_behind(number, f.add(base, before))
                 loop.next.append(f.select(behind, f.add(base, further), base))
         for base, number, start in zip(loop.results[1:], numbers, starts, strict=True):
             last = f.convert("zext", self._is_behind(number, base), base.type)
-            place = f.convert("zext", f.add(base, last), Type("i64", lanes))
+            place = f.add(base, last)
+            place = f.convert("zext", place, Type("i64", lanes)) if lanes else place
             f.store(place, f.offset(I64, self.places, start))
 
     def _steps(self) -> Value:
@@ -124,6 +129,5 @@ class _Searched:
     def _at(self, place: Value, type_: Type) -> Value:
         f = self.f
         if not type_.lanes:
-            at = f.convert("zext", place, I64)
-            return f.load(type_, f.offset(type_, self.row, at))
+            return f.load(type_, f.offset(type_, self.row, place))
         return f.masked_gather(type_, f.offsets(type_, self.row, place), None)
