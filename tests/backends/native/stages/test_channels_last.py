@@ -363,6 +363,20 @@ def test_what_stays_as_it_is():
     check(changing, y, expected={"convolve"})
 
 
+@pytest.mark.parametrize("axes, channels_stay", [((2, 3), False), ((3, 2), False), ((1,), True)])
+def test_planes_that_are_reduced_need_not_be_turned(axes, channels_stay, monkeypatch):
+    """Squeezing to one number a channel costs a part nothing, unlike the sums of other axes."""
+    monkeypatch.setattr(channels_last, "_TURNING", 40)
+    n = Network(2, 16, 7, 7)
+    y = relu(n.alone(n.convolve(n.x, 16), pad=(1, 1)))
+    squeezed = mean(multiply(y, y), axes)
+    few = n.array(2, 16, 1, 1)
+    weight = add(few, reshape(squeezed, (2, 16, 1, 1)) if len(axes) == 2 else mean(squeezed))
+    found = mean(n.convolve(multiply(y, weight), 32), (2, 3))
+    expected = {"convolve"} if channels_stay else {"matmul", "depthwise_last"}
+    check(n, found, expected=expected)
+
+
 def test_turning_must_be_worth_it(monkeypatch):
     monkeypatch.undo()
     n = Network(1, 16, 8, 8)

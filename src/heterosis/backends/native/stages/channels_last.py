@@ -28,7 +28,7 @@ from heterosis.backends.native.codegen.lowerings.native import (
 from heterosis.backends.native.codegen.lowerings.products import packed_right
 from heterosis.backends.native.codegen.lowerings.windows import multiplications, transformed
 from heterosis.ir import views
-from heterosis.ir.primitives.families import Elementwise, Opaque
+from heterosis.ir.primitives.families import Elementwise, Opaque, Reduction, Scan
 from heterosis.ir.primitives.products import MATMUL
 from heterosis.ir.primitives.windows import CONVOLVE, Extents, windows_of
 from heterosis.ir.program import ASSEMBLE, Node, Program, Value, apply, constant, with_inputs
@@ -209,6 +209,15 @@ def _is_plain(node: Node) -> bool:
     return primitive in (views.RESHAPE, views.SLICE, ASSEMBLE) or isinstance(primitive, Elementwise)
 
 
+def _is_over_space(node: Node) -> bool:
+    """Whether a node reduces every plane to one element: channels may lie as they like."""
+    primitive = node.primitive
+    if not isinstance(primitive, Reduction) or isinstance(primitive, Scan):
+        return False
+    ndim = node.inputs[0].ndim
+    return ndim > 2 and sorted(node.attributes["axes"]) == [*range(2, ndim)]
+
+
 class _Parts:
     """The parts of a program, found by the values in them."""
 
@@ -225,7 +234,7 @@ class _Parts:
             if node.primitive is CONVOLVE:
                 self.of(node.outputs[0]).ways[node] = _way(node, known, machine)
                 self._count(node.outputs[0], [v for v in node.inputs[:1] if v not in self._above])
-            elif node.outputs[0] not in self._above:
+            elif node.outputs[0] not in self._above and not _is_over_space(node):
                 self._leave(node.inputs)
         self._leave(program.outputs)
 
@@ -289,6 +298,9 @@ class _Turning:
 
     def visit(self, node: Node, way: Way | None) -> None:
         (value, *_) = node.outputs
+        if _is_over_space(node) and self._is_second(node.inputs[0]):
+            self.made[value] = self._reduced(node)
+            return
         found = self._found(node, way)
         if found is None:
             here = with_inputs(node, tuple(self.made[v] for v in node.inputs))
@@ -348,8 +360,15 @@ class _Turning:
         )  # fmt: skip
         return _in_lines(whole)
 
+    def _reduced(self, node: Node) -> Value:
+        """What planes are reduced to, with channels last: (images, channels)."""
+        lines = self.last[node.inputs[0]]
+        return apply(node.primitive, (lines,), node.types[0], **node.attributes | {"axes": (1,)})
+
     def _is_second(self, value: Value) -> bool:
-        """Whether a value of `last` has its images and channels as its first two axes."""
+        """Whether a value has its images and channels as its first two axes, and is in `last`."""
+        if value not in self.last:
+            return False
         images, _, channels = self.last[value].shape
         return value.ndim > 2 and value.shape[:2] == (images, channels)
 
