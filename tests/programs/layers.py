@@ -145,15 +145,24 @@ def convolution(draft: Draft) -> str | None:
 
 
 def separable(draft: Draft) -> str | None:
-    """A convolution of each channel by itself, and one of points behind it."""
+    """A convolution of each channel by itself, and one of points behind it; at times with its
+    image's channels last, and with its channels weighed by what they are on average."""
     dtype, channels = _floats(draft), draft.among((8, 16, 3))
-    data = draft.argument((draft.whole(1, 2), channels, 9, draft.among((8, 9))), dtype, -1, 1)
+    images, width = draft.whole(1, 2), draft.among((8, 9))
+    if draft.chance(0.3):
+        last = draft.argument((images, 9, width, channels), dtype, -1, 1)
+        data = draft.step("view", "np.transpose({0}, (0, 3, 1, 2))", last)
+    else:
+        data = draft.argument((images, channels, 9, width), dtype, -1, 1)
     weight = _parameter(draft, (channels, 1, 3, 3), dtype)
     more = f"kernel=(3, 3), num_group={channels}, pad=(1, 1), no_bias=True"
     text = f"npx.convolution({{0}}, {{1}}, {more})"
     made = draft.step("layer", text, data, weight, rounding=ACCUMULATES)
     if draft.chance(0.5):
         made = draft.step("layer", "npx.relu({0})", made)
+    if draft.chance(0.3):
+        text = "{0} * np.mean({0}, axis=(2, 3), keepdims=True)"
+        made = draft.step("layer", text, made, rounding=ACCUMULATES, absolute=1.0)
     weight = _parameter(draft, (16, channels, 1, 1), dtype)
     text = "npx.convolution({0}, {1}, kernel=(1, 1), no_bias=True)"
     return draft.step("layer", text, made, weight, rounding=ACCUMULATES)
