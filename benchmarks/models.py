@@ -11,9 +11,7 @@ import contextlib
 import functools
 import json
 import os
-import time
 
-import numpy
 import runner
 import sessions
 from networks import Case, place, run_script, written
@@ -106,14 +104,7 @@ def measure(contender: str, model: str) -> dict:
     title = CASES[model].title
     if contender == runner.PEAK:
         return _measure_peak(model)
-    version, start, wait, to_numpy = CONTENDERS[contender](model)
-    began = time.perf_counter()
-    call = start()
-    outputs = to_numpy(call()).astype("float64").ravel()
-    first = time.perf_counter() - began
-    value = float(abs(outputs * (2 + numpy.cos(numpy.arange(outputs.size)))).mean())
-    seconds = runner.seconds_a_call(call, wait)
-    return {"version": version, "cases": {title: (seconds, value)}, "first": {title: first}}
+    return runner.sample(title, *CONTENDERS[contender](model))
 
 
 def _measure_peak(model: str) -> dict:

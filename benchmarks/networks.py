@@ -74,14 +74,21 @@ def run_script(command: list[str], script: str, arguments: list[str]) -> str:
 
 
 @contextlib.contextmanager
+def files():
+    """A folder for what is written, with an empty cache, where the workers look."""
+    with tempfile.TemporaryDirectory() as folder:
+        os.environ[_FOLDER] = folder
+        os.environ["HETEROSIS_CACHE"] = place("objects")
+        yield
+
+
+@contextlib.contextmanager
 def written(benchmark: str, models: list[str]):
     """A folder with the parameters of the benchmark's models and an empty cache, for the workers.
 
     Gives the floating-point operations of each model for its input.
     """
-    with tempfile.TemporaryDirectory() as folder:
-        os.environ[_FOLDER] = folder
-        os.environ["HETEROSIS_CACHE"] = place("objects")
+    with files():
         command = [sys.executable, "-m", "heterosis", "run"]
         found = run_script(command, "networks_gluon.py", [benchmark, *models]).split()
         yield {key: int(count) for key, count in zip(found[::2], found[1::2])}

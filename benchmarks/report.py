@@ -17,6 +17,7 @@ import runner
 _TITLES = {
     "mlp": "A small network, one row at a time",
     "models": "Inference of whole models",
+    "more_models": "Inference of more models",
     "training": "One step of training",
     "eager": "Imperative operations",
 }

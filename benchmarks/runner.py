@@ -15,6 +15,7 @@ import functools
 import importlib.util
 import itertools
 import json
+import math
 import os
 import platform
 import statistics
@@ -73,6 +74,19 @@ def seconds_a_call(call, wait) -> float:
     while (taken := batch(count)) < _SMALLEST_BATCH:
         count = max(2 * count, int(count * _SMALLEST_BATCH / max(taken, 1e-9) / 2))
     return statistics.median(batch(count) / count for _ in range(_BATCHES))
+
+
+def sample(title: str, version: str, start, wait, to_numpy) -> dict:
+    """What a worker tells of a model that `start()` makes ready to be called: seconds a call, and
+    until the first result, and a number that follows from the outputs."""
+    began = time.perf_counter()
+    call = start()
+    outputs = to_numpy(call()).ravel().tolist()
+    first = time.perf_counter() - began
+    weighed = (abs(x) * (2 + math.cos(i)) for i, x in enumerate(outputs))
+    value = math.fsum(weighed) / len(outputs)
+    seconds = seconds_a_call(call, wait)
+    return {"version": version, "cases": {title: (seconds, value)}, "first": {title: first}}
 
 
 def _work(measure, contender: str, *model: str) -> None:
