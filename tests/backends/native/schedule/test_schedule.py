@@ -16,6 +16,7 @@ from heterosis.ir.program import ASSEMBLE, INPUT, Program, apply, constant
 from heterosis.ir.strided import Strided
 from heterosis.ir.types import TensorType
 from heterosis.ops import REGISTRY
+from heterosis.passes.pipeline import optimized
 
 MACHINE = Machine(AVX2, 2)
 add, multiply, subtract, exp, sqrt = (
@@ -309,16 +310,27 @@ def test_a_product_is_read_transposed_by_the_next_without_a_copy():
     assert [type(kernel) for kernel in found.kernels] == [OpaqueCall, OpaqueCall]
 
 
-@pytest.mark.parametrize("stride, nests", [(1, 1), (2, 1), (4, 0)])
-def test_an_image_with_its_channels_last_is_copied_if_windows_are_close(stride, nests):
-    x, filters = array(2, 9, 9, 3), array(5, 3, 3, 3)
+def with_channels_last(filters, **attributes):
+    """An image whose channels are last in memory, and what it is convolved with."""
+    x = array(2, 9, 9, 3)
     image = views.transpose(x, (0, 3, 1, 2))
     convolution = REGISTRY["convolution"].operation
-    convolved = convolution(
-        image, filters, kernel=(3, 3), stride=stride, num_filter=5, no_bias=True
-    )
-    kinds = [isinstance(kernel, Nest) for kernel in planned([x, filters], convolved).kernels]
+    attributes |= {"kernel": (3, 3), "num_filter": 5, "no_bias": True}
+    return [x, *filters], [convolution(image, each, **attributes) for each in filters]
+
+
+@pytest.mark.parametrize("stride, nests", [(1, 1), (2, 1), (4, 0)])
+def test_an_image_with_its_channels_last_is_copied_if_windows_are_close(stride, nests):
+    inputs, outputs = with_channels_last([array(5, 3, 3, 3)], stride=stride)
+    kinds = [isinstance(kernel, Nest) for kernel in planned(inputs, *outputs).kernels]
     assert kinds == [True] * nests + [False]
+
+
+def test_kernels_that_need_a_copy_of_a_value_share_it():
+    inputs, outputs = with_channels_last([array(5, 3, 3, 3) for _ in range(3)])
+    program = optimized(Program(tuple(inputs), tuple(outputs)))
+    found = planned(inputs, *program.outputs)
+    assert [isinstance(kernel, Nest) for kernel in found.kernels] == [True, False, False, False]
 
 
 def test_what_is_transposed_and_reshaped_is_copied_once():

@@ -115,6 +115,7 @@ class Scheduler:
         self.result = Schedule()
         self.uses = Uses(program)
         self.places: dict[Value, Place] = {}
+        self.copies: dict[Value, Place] = {}  # of values that stand elsewhere with gaps or turned
         self.numbers: dict[Value, int] = {}
         self.placement = Placement(self.uses, self.places)
         self.inside: set[Node] = set()  # what kernels do on their results: no value of its own
@@ -297,7 +298,7 @@ class Scheduler:
         return places.found(value, self.places) or self.place(value)
 
     def gapless(self, value: Value) -> Place:
-        """Where `value` stands row by row; a copy if it stands otherwise."""
+        """Where `value` stands row by row; a copy if it stands otherwise, the same for all."""
         base = unrearranged(value)
         if base in self.places or isinstance(base.node.primitive, Opaque):
             place = self.whole(value)
@@ -305,9 +306,10 @@ class Scheduler:
             place = self.place(value)
         if place.strided.is_contiguous:
             return place
-        room = self.temporary(value.type)
-        nests.map_value(self, value, room)
-        return room
+        if value not in self.copies:
+            self.copies[value] = self.temporary(value.type)
+            nests.map_value(self, value, self.copies[value])
+        return self.copies[value]
 
     def _stands(self, value: Value, room: Place) -> bool:
         return places.stands(value, room, self.places)
