@@ -14,7 +14,7 @@ import os
 
 import runner
 import sessions
-from networks import Case, place, run_script, written
+from networks import Case, hybridized, place, run_script, written
 
 CASES = {
     "mlp1": Case("MLP 512-256-128-2, batch 1", "perceptron", (1, 512)),
@@ -58,16 +58,8 @@ def heterosis(model):
     heterosis.install_as_mxnet()
     from networks_gluon import loaded
 
-    from heterosis import np, npx
-
     case = CASES[model]
-    net, x = loaded(case.network), np.array(case.input(), dtype=case.input().dtype)
-
-    def start():
-        net.hybridize()
-        return lambda: net(x)
-
-    return heterosis.__version__, start, npx.waitall, lambda y: y.asnumpy()
+    return hybridized(loaded(case.network), case)
 
 
 def torch(script, model):

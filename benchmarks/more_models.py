@@ -13,7 +13,7 @@ import sys
 
 import runner
 import sessions
-from networks import Case, files, place, run_script
+from networks import Case, files, hybridized, place, run_script
 
 _IMAGE = (1, 3, 224, 224)
 CASES = {
@@ -65,17 +65,8 @@ def prepare(models):
 def heterosis(model):
     from more_networks import loaded
 
-    import heterosis
-    from heterosis import np, npx
-
     case = CASES[model]
-    net, x = loaded(model, case.network), np.array(case.input(), dtype=case.input().dtype)
-
-    def start():
-        net.hybridize()
-        return lambda: net(x)
-
-    return heterosis.__version__, start, npx.waitall, lambda y: y.asnumpy()
+    return hybridized(loaded(model, case.network), case)
 
 
 def session(runtime, model):

@@ -64,6 +64,22 @@ def values_of(network: str) -> list[numpy.ndarray]:
         return [file[name] for name in file.files]
 
 
+def hybridized(net, case: Case):
+    """A Gluon network as a contender: (version, start, wait, to_numpy); `start()` gives the
+    function to call."""
+    import heterosis
+    from heterosis import np, npx
+
+    given = case.input()
+    x = np.array(given, dtype=given.dtype)
+
+    def start():
+        net.hybridize()
+        return lambda: net(x)
+
+    return heterosis.__version__, start, npx.waitall, lambda y: y.asnumpy()
+
+
 def run_script(command: list[str], script: str, arguments: list[str]) -> str:
     """What a script of this folder prints."""
     command = [*command, os.path.join(_HERE, script), *arguments]
