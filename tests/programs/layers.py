@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import prod
 
 from heterosis.ir.types import is_float
 from tests.ops.nn import test_rnn
@@ -169,14 +170,20 @@ def separable(draft: Draft) -> str | None:
 
 
 def tiled(draft: Draft) -> str | None:
-    """A convolution of 3 x 3 taps with whole vectors of channels, which may go in tiles."""
+    """A convolution of 3 x 3 taps with whole vectors of channels, which may go in tiles; at times
+    with taps in depth, wherever they lie."""
     channels, filters = draft.among((16, 32)), draft.among((16, 32, 48))
-    shape = draft.whole(1, 3), channels, draft.whole(1, 14), draft.whole(1, 14)
-    data = draft.argument(shape, "float32", -1, 1)
-    weight = _parameter(draft, (filters, channels, 3, 3), "float32")
-    more = f"kernel=(3, 3), pad=({draft.whole(1, 2)}, 1), no_bias=True"
+    kernel, pad, stride = (3, 3), (draft.whole(1, 2), 1), (1, 1)
+    extents = draft.whole(1, 14), draft.whole(1, 14)
+    if draft.chance(0.3):
+        taps = draft.among((1, 2, 3))
+        kernel, extents = (taps, *kernel), (draft.whole(taps, 5), *extents)
+        pad, stride = (draft.whole(0, 2), *pad), (draft.among((1, 1, 2)), *stride)
+    data = draft.argument((draft.whole(1, 3), channels, *extents), "float32", -1, 1)
+    weight = _parameter(draft, (filters, channels, *kernel), "float32")
+    more = f"kernel={kernel}, pad={pad}, stride={stride}, no_bias=True"
     text = f"npx.convolution({{0}}, {{1}}, {more})"
-    absolute = _of_tiles(3, channels)
+    absolute = _of_tiles(3, prod(kernel) // 9 * channels)
     return draft.step("layer", text, data, weight, rounding=ACCUMULATES, absolute=absolute)
 
 

@@ -11,6 +11,7 @@ from heterosis.backends.native.stages.prepack import packed
 from heterosis.backends.native.stages.scale_folding import folded
 from heterosis.ir import views
 from heterosis.ir.primitives.families import Opaque
+from heterosis.ir.primitives.windows import CONVOLVE
 from heterosis.ir.program import INPUT, NUMBER, Program, apply
 from heterosis.ir.strided import Strided
 from heterosis.ir.types import TensorType
@@ -156,6 +157,36 @@ def test_the_way_to_convolve_follows_the_shape(facts, way):
     assert error <= (8 if node.attributes["winograd"] else 1) * direct
 
 
+# images, channels, depth, filters, taps in depth, stride, dilate, origin, and results in depth
+DEPTHS = [
+    (1, 16, 6, 24, 3, 1, 1, -1, 6),
+    (3, 9, 4, 20, 3, 1, 1, -1, 4),  # bands of several planes and images at a time
+    (2, 12, 7, 18, 2, 2, 1, 0, 3),
+    (1, 14, 8, 16, 3, 1, 2, -2, 8),
+    (2, 10, 5, 16, 3, 1, -1, 1, 5),  # against the input, as in gradients
+    (1, 150, 3, 16, 5, 1, 1, -2, 3),  # more than one block of depth
+    (1, 24, 3, 16, 1, 2, 1, 0, 2),
+    (1, 24, 2, 16, 2, 1, 1, 3, 2),  # beyond the input
+]
+
+
+@pytest.mark.parametrize("facts", DEPTHS)
+def test_a_plane_goes_in_tiles_wherever_taps_in_depth_lie(facts):
+    n, c, d, o, taps, stride, dilate, origin, out = facts
+    shapes = [(n, 1, c, d, 26, 27), (1, o, c, taps, 3, 3)]
+    x, a = inputs = [array(*shape) for shape in shapes]
+    windows = {"kernel": (taps, 3, 3), "stride": (stride, 1, 1), "dilate": (dilate, 1, 1)}
+    type_ = TensorType((n, 1, o, out, 26, 27), "float32")
+    y = apply(CONVOLVE, (x, a), type_, origin=(origin, -1, -1), **windows)
+    program = Program(tuple(inputs), (maximum(y, 0.5),))
+    found = prepared(program, [a], machine())
+    (node,) = (n for n in found.rest.nodes() if n.primitive.name == "convolve_packed")
+    if machine().target.name == "avx2":  # others have panels of other widths
+        assert node.attributes["winograd"]
+    (whole,), (parts,) = both(program, found, drawn(*shapes))
+    numpy.testing.assert_allclose(parts.asnumpy(), whole.asnumpy(), rtol=1e-4, atol=5e-4)
+
+
 def test_filters_that_lie_apart_are_transformed():
     """The weight is a view, the input has its channels last."""
     x, w = inputs = [array(1, 20, 20, 24), array(3, 3, 24, 30)]
@@ -172,12 +203,15 @@ def test_filters_that_lie_apart_are_transformed():
     [(convolution, 1, True), (deconvolution, 1, True), (deconvolution, 2, True),
      (convolution, 1, False)],
 )  # fmt: skip
-def test_filters_that_change_are_transformed_where_that_pays(operation, pad, tiles):
+@pytest.mark.parametrize("dimensions", [2, 3])
+def test_filters_that_change_are_transformed_where_that_pays(operation, pad, tiles, dimensions):
     """As in training: a gradient with respect to the input is a deconvolution."""
     images, size = (4, 28) if tiles else (1, 8)
-    shapes = [(images, 32, size, size), (32, 32, 3, 3)]
+    deep, taps = ((), ()) if dimensions == 2 else ((4,), (3,))
+    shapes = [(images, 32, *deep, size, size), (32, 32, *taps, 3, 3)]
     inputs = [array(*shape) for shape in shapes]
-    facts = {"kernel": (3, 3), "stride": (1, 1), "pad": (pad, pad), "no_bias": True}
+    facts = {"kernel": (*taps, 3, 3), "stride": (1,) * dimensions, "pad": (pad,) * dimensions}
+    facts |= {"no_bias": True}
     y = operation(*inputs, num_filter=32, **facts)
     program = Program(tuple(inputs), (maximum(y, 0.0),))
     found = packed(program, (), machine())

@@ -138,7 +138,8 @@ def _ways_for_weights(
     if channels == 1 and rows <= _FEW_ROWS:
         return {"depthwise": True}
     w, out = windows_of(node), node.attributes["out"]
-    small = groups == 1 and _in_small_steps(w, tuple(extents), out)
+    flat = groups == extents[0] == 1 and w.origin[0] == 0
+    small = flat and _in_small_steps(w, tuple(extents), out)
     winograd = code.choose_for_weights(
         x.dtype, images, rows, channels, w.kernel, out, machine.target, small_steps=small
     )
@@ -146,12 +147,11 @@ def _ways_for_weights(
 
 
 def _in_small_steps(w: Windows, extents: Extents, out: Extents) -> bool:
-    """Whether windows and their taps are one apart, and padding is the same before and behind."""
-    whole = all(
-        n - 2 * first == positions + taps - 1 and first <= 0
-        for n, first, positions, taps in zip(extents, w.origin, out, w.kernel, strict=True)
-    )
-    return w.stride == w.dilate == (1, 1, 1) and whole
+    """Whether windows and their taps are one apart in a plane, and padding is the same before and
+    behind."""
+    plane = zip(extents[1:], w.origin[1:], out[1:], w.kernel[1:], strict=True)
+    whole = all(n - 2 * o == positions + taps - 1 and o <= 0 for n, o, positions, taps in plane)
+    return w.stride[1:] == w.dilate[1:] == (1, 1) and whole
 
 
 def _packed_problem(a: Value, left: dict[str, int]) -> code.Problem:
@@ -244,8 +244,7 @@ def _upright(w: Windows) -> Windows:
     if w.dilate[1:] != (-1, -1):
         return w
     origin = tuple(o - t + 1 for o, t in zip(w.origin[1:], w.kernel[1:], strict=True))
-    first = 1 if w.kernel[0] == 1 else w.dilate[0]
-    return replace(w, dilate=(first, 1, 1), origin=(w.origin[0], *origin))
+    return replace(w, dilate=(w.dilate[0], 1, 1), origin=(w.origin[0], *origin))
 
 
 def multiplications(node: Node, machine: Machine) -> float:
@@ -278,10 +277,13 @@ def _packed_filters(a: Value, kinds: dict[str, int], machine: Machine) -> Value:
 
 
 def transformed(a: Value, m: int, *, turned: bool = False) -> Value:
-    """Filters of 3 x 3 taps, for tiles of `m` x `m` results: (places in a tile, rows, channels, 1,
-    1, 1). If `turned`, the taps are in reverse order."""
-    type_ = TensorType((code.span(m) ** 2, *a.shape[1:3], 1, 1, 1), a.dtype)
-    return apply(TRANSFORM_FILTERS, (a,), type_, winograd=m, turned=turned)
+    """Filters of 3 x 3 taps, and any number in depth, for tiles of `m` x `m` results: (places in a
+    tile, rows, channels * depth, 1, 1, 1). If `turned`, the taps of a plane are in reverse
+    order."""
+    _, rows, channels, deep, *taps = a.shape
+    flat = views.reshape(a, (1, rows, channels * deep, 1, *taps))
+    type_ = TensorType((code.span(m) ** 2, *flat.shape[1:3], 1, 1, 1), a.dtype)
+    return apply(TRANSFORM_FILTERS, (flat,), type_, winograd=m, turned=turned)
 
 
 def _transform_kernel(

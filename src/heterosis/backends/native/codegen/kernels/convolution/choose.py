@@ -26,7 +26,8 @@ def choose(
     out: tuple[int, ...], target: Target, *, small_steps: bool, each_call: bool,
 ) -> tuple[dict[str, int], float]:  # fmt: skip
     """The kind of a `Problem` with one group, and what that takes. `small_steps`: windows and their
-    taps are one apart. `each_call`: the filters are packed at every call, not once and for all."""
+    taps are one apart in a plane. `each_call`: the filters are packed at every call, not once and
+    for all."""
     images, out = roughly(images), tuple(map(roughly, out))
     shape = tile(target, element(dtype, target))
     positions = prod(out)
@@ -36,9 +37,11 @@ def choose(
     least = windows * prod(kernel)
     if turned < _TURNING_WORTH * windows:
         best, least = {"turned": True}, turned * prod(kernel)
-    if small_steps and _takes_tiles(dtype, kernel, out):
+    if small_steps and _takes_tiles(dtype, kernel):
         own = _FILTER if each_call else 0
-        cost, m = min((_tiles_cost(m, images, rows, channels, out, shape, own), m) for m in FILTERS)
+        planes, inputs = images * out[0], channels * kernel[0]
+        cost, m = min((_tiles_cost(m, planes, rows, inputs, out, shape, own), m) for m in FILTERS)
+        cost *= kernel[0]
         if cost < _TILES_WORTH * least:
             best, least = {"winograd": m}, cost
     return best, least * rows * channels
@@ -50,7 +53,9 @@ def choose_for_weights(
 ) -> int:  # fmt: skip
     """The size of the tiles that the gradient of filters is summed up by, 0 for none; otherwise as
     `choose`."""
-    if not (_takes_tiles(dtype, kernel, out) and small_steps and channels >= target.lanes(4)):
+    flat = kernel[0] == out[0] == 1
+    tiles = _takes_tiles(dtype, kernel) and small_steps and flat
+    if not tiles or channels < target.lanes(4):
         return 0
     images, out = roughly(images), tuple(map(roughly, out))
     least, best = _TILES_WORTH * images * prod(out) * prod(kernel), 0
@@ -61,8 +66,8 @@ def choose_for_weights(
     return best
 
 
-def _takes_tiles(dtype: str, kernel: tuple[int, ...], out: tuple[int, ...]) -> bool:
-    return dtype == "float32" and kernel == (1, TAPS, TAPS) and out[0] == 1
+def _takes_tiles(dtype: str, kernel: tuple[int, ...]) -> bool:
+    return dtype == "float32" and kernel[1:] == (TAPS, TAPS)
 
 
 def _up(count: int, step: int) -> int:
@@ -76,18 +81,17 @@ def _in_tiles(count: int, shape: Tile) -> int:
 
 
 def _tiles_cost(
-    m: int, images: int, rows: int, channels: int, out: tuple[int, ...], shape: Tile, filters: int
+    m: int, planes: int, rows: int, inputs: int, out: tuple[int, ...], shape: Tile, filters: int
 ) -> float:
-    return _tile_products(m, images, rows, channels, _up(_tiles(m, out), shape.columns), filters)
+    return _tile_products(m, planes, rows, inputs, _up(_tiles(m, out), shape.columns), filters)
 
 
 def _tiles(m: int, out: tuple[int, ...]) -> int:
-    return prod(-(-n // m) for n in out)
+    """How many a plane has."""
+    return prod(-(-n // m) for n in out[1:])
 
 
-def _tile_products(
-    m: int, images: int, rows: int, channels: int, tiles: int, filters: int
-) -> float:
-    """What the tiles of all images take, for each row and channel."""
-    transforms = _TRANSFORM / rows + _TRANSFORM / channels
-    return span(m) ** 2 * (filters + images * tiles * (1 + transforms))
+def _tile_products(m: int, planes: int, rows: int, inputs: int, tiles: int, filters: int) -> float:
+    """What the tiles of all planes take, for each row and input."""
+    transforms = _TRANSFORM / rows + _TRANSFORM / inputs
+    return span(m) ** 2 * (filters + planes * tiles * (1 + transforms))

@@ -1,8 +1,9 @@
 """Winograd's convolutions: 3 x 3 taps, one apart, with stride 1, as products of transformed tiles.
 
 The tiles of a group of bands are transformed for all channels, then a block of filters at a time
-is multiplied and transformed back. A band is some rows of tiles of one image; a group of bands is
-as many as give the product enough columns and stay in the cache.
+is multiplied and transformed back. A band is some rows of tiles of one plane of results; a group of
+bands is as many as give the product enough columns and stay in the cache. In depth, taps lie as
+they may: a channel counts once for each, with the plane of the input that the tap meets.
 """
 
 from __future__ import annotations
@@ -64,10 +65,12 @@ _SHARE_COPIES = 1 << 14  # elements to transform, likewise
 class Layout:
     """How the work is cut up, and where in the scratch memory what is, in numbers."""
 
-    high: Size  # rows of tiles in an image
+    planes: Size  # of results, of each filter
+    inputs: Size  # planes that one of them is made of
+    high: Size  # rows of tiles in a plane
     wide: Size  # tiles in a row
     rows_of_band: Size  # of tiles
-    bands_of_image: Size
+    bands_of_plane: Size
     bands: Size
     tiles: Size  # of a band, whole panels of them
     bands_of_group: Size
@@ -88,23 +91,24 @@ def layout(
 ) -> Layout:
     """`v` holds the sizes; the same formulas serve numbers and values."""
     m, side, lanes, panel = problem.winograd, span(problem.winograd), kernel.tile.lanes, kernel.tile
+    planes, inputs = f.mul_size(v.images, v.out_d), f.mul_size(v.channels, v.kernel_d)
     high, wide = ceil_div(f, v.out_h, m), ceil_div(f, v.out_w, m)
-    most = f.div_size(_GROUP_NUMBERS, f.mul_size(v.channels, side * side))
+    most = f.div_size(_GROUP_NUMBERS, f.mul_size(inputs, side * side))
     most = f.min_size(_GROUP_TILES, f.max_size(panel.columns, most))
     parts = ceil_div(f, high, f.max_size(1, f.div_size(most, wide)))
     rows_of_band = ceil_div(f, high, parts)
-    bands_of_image = ceil_div(f, high, rows_of_band)
-    bands = f.mul_size(v.images, bands_of_image)
+    bands_of_plane = ceil_div(f, high, rows_of_band)
+    bands = f.mul_size(planes, bands_of_plane)
     tiles = round_up(f, f.mul_size(rows_of_band, wide), panel.columns)
     bands_of_group = f.min_size(bands, f.max_size(1, f.div_size(most, tiles)))
     columns = f.mul_size(bands_of_group, tiles)
     largest = f.div_size(_BLOCK_NUMBERS, f.mul_size(columns, side * side))
     largest = f.max_size(panel.rows, f.mul_size(f.div_size(largest, panel.rows), panel.rows))
-    work = product(f, v.rows, columns, v.channels, side * side)
+    work = product(f, v.rows, columns, inputs, side * side)
     shares = share_count(f, v.rows, panel.rows, largest, work, workers)
     block = f.mul_size(ceil_div(f, ceil_div(f, v.rows, panel.rows), shares), panel.rows)
     # Places of a tile do not fall into the same sets of the caches.
-    between = f.add_size(f.mul_size(v.channels, columns), panel.columns)
+    between = f.add_size(f.mul_size(inputs, columns), panel.columns)
     apart = f.add_size(f.mul_size(block, columns), panel.columns)
     pitch = f.mul_size(f.add_size(round_up(f, wide, lanes), lanes), m)
     plane = f.add_size(f.add_size(tiles, wide), lanes)
@@ -114,8 +118,8 @@ def layout(
     joined = f.add_size(joined, f.mul_size(plane, m * m))
     back = f.add_size(f.mul_size(apart, side * side), joined)
     return Layout(
-        high, wide, rows_of_band, bands_of_image, bands, tiles, bands_of_group, columns,
-        depth_blocks(f, kernel, v.channels)[0], shares, block, pitch, plane, between, apart,
+        planes, inputs, high, wide, rows_of_band, bands_of_plane, bands, tiles, bands_of_group,
+        columns, depth_blocks(f, kernel, inputs)[0], shares, block, pitch, plane, between, apart,
         round_up(f, f.mul_size(between, side * side), _LINE),
         round_up(f, f.max_size(spread, back), _LINE),
     )  # fmt: skip
@@ -139,13 +143,13 @@ def emit_winograd(module: Module, target: Target, name: str, problem: Problem) -
         count = f.min_size(blocks.bands_of_group, f.sub_size(blocks.bands, group.index))
         frame = Frame(**vars(v), **vars(blocks), first=group.index, count=count)
         frame.save(f, memory)
-        tasks = f.mul_size(count, v.channels)
+        tasks = f.mul_size(count, blocks.inputs)
         workers = abi.workers(f, v.call)
         fair = ceil_div(f, tasks, f.mul_size(workers, 4))
         one = f.mul_size(blocks.tiles, span(problem.winograd) ** 2)
         grain = f.max_size(fair, abi.grain_of(f, one, _SHARE_COPIES))
         abi.parallel_for(f, v.call, f"{name}.spread", memory, tasks, grain)
-        work = product(f, blocks.block, blocks.columns, v.channels)
+        work = product(f, blocks.block, blocks.columns, blocks.inputs)
         grain = abi.grain_of(f, work, _SHARE_WORK)
         abi.parallel_for(f, v.call, f"{name}.multiply", memory, blocks.shares, grain)
     f.ret()
@@ -195,24 +199,24 @@ class _Part:
         start = f.offset(self.kind, v.turn, row * self.side * self.lanes)
         return self.vectors(f, start, self.lanes, self.side)
 
-    def band(self, f: Function, v: SimpleNamespace, inside: Size) -> tuple[Size, Size]:
-        """The image of a band of this group, and the first row of tiles."""
+    def band(self, f: Function, v: SimpleNamespace, inside: Size) -> tuple[Size, Size, Size]:
+        """The image of a band of this group, the depth there, and the first row of tiles."""
         band = f.add_size(v.first, inside)
-        image, number = f.div_size(band, v.bands_of_image), f.rem_size(band, v.bands_of_image)
-        return image, f.mul_size(number, v.rows_of_band)
+        plane, number = f.div_size(band, v.bands_of_plane), f.rem_size(band, v.bands_of_plane)
+        image, deep = f.div_size(plane, v.out_d), f.rem_size(plane, v.out_d)
+        return image, deep, f.mul_size(number, v.rows_of_band)
 
 
 class _Spread(_Part):
-    """One band of one channel: padded, sorted by the place in the tile, transformed."""
+    """One band of one input: padded, sorted by the place in the tile, transformed."""
 
     def emit(self) -> None:
         with self.shares("spread") as (f, v, task):
-            inside, channel = f.div_size(task, v.channels), f.rem_size(task, v.channels)
-            image, first = self.band(f, v, inside)
-            at = f.add_size(f.mul_size(image, v.x_image), f.mul_size(channel, v.x_channel))
-            self._pad(f, v, f.offset(self.kind, v.x, at), first)
+            inside, number = f.div_size(task, v.inputs), f.rem_size(task, v.inputs)
+            image, deep, first = self.band(f, v, inside)
+            self._pad(f, v, self._plane(f, v, image, deep, number), first)
             self._sort(f, v)
-            self._transform(f, v, inside, channel)
+            self._transform(f, v, inside, number)
 
     def prepare(self, f: Function, v: SimpleNamespace) -> None:
         rows = f.add_size(f.mul_size(v.rows_of_band, self.m), self.side)
@@ -222,10 +226,23 @@ class _Spread(_Part):
         with f.loop(0, whole, self.lanes) as at:
             f.store(constant(self.vector, 0), f.offset(self.kind, v.mine, at.index))
 
-    def _pad(self, f: Function, v: SimpleNamespace, x: Value, first: Size) -> None:
+    def _plane(
+        self, f: Function, v: SimpleNamespace, image: Size, deep: Size, number: Size
+    ) -> Plane:
+        """What a channel has where a tap of results at depth `deep` lies: no rows outside."""
+        channel, tap = f.div_size(number, v.kernel_d), f.rem_size(number, v.kernel_d)
+        here = f.add_size(f.mul_size(deep, v.stride_d), f.mul_size(tap, v.dilate_d))
+        here = f.i64(f.add_size(here, v.origin_d))
+        inside = f.compare("ult", here, f.i64(v.in_d))
+        at = f.add_size(f.mul_size(image, v.x_image), f.mul_size(channel, v.x_channel))
+        at = f.add_size(at, f.mul_size(f.select(inside, here, f.i64(0)), v.x_d))
+        rows = f.select(inside, f.i64(v.in_h), f.i64(0))
+        start = f.offset(self.kind, v.x, at)
+        return Plane(start, rows, v.in_w, v.x_h, 1 if self.step else v.x_w)
+
+    def _pad(self, f: Function, v: SimpleNamespace, plane: Plane, first: Size) -> None:
         """The rows that the band reads, zero where they lie outside. What stands beside them is
         zero from the beginning."""
-        plane = Plane(x, v.in_h, v.in_w, v.x_h, 1 if self.step else v.x_w)
         top = f.add_size(f.mul_size(first, self.m), v.origin_h)
         count = f.add_size(f.mul_size(v.rows_of_band, self.m), self.side - self.m)
         to = f.offset(self.kind, v.mine, f.sub_size(0, v.origin_w))
@@ -247,12 +264,12 @@ class _Spread(_Part):
                     there = f.add_size(f.mul_size(v.plane, j), tile_.index)
                     f.store(value, f.offset(self.kind, to, there))
 
-    def _transform(self, f: Function, v: SimpleNamespace, inside: Size, channel: Size) -> None:
-        """Into panels of `tile.columns` tiles, one row for each channel."""
+    def _transform(self, f: Function, v: SimpleNamespace, inside: Size, number: Size) -> None:
+        """Into panels of `tile.columns` tiles, one row for each input."""
         panel = self.kernel.tile.columns
-        step = f.mul_size(f.div_size(channel, v.depth), v.depth)
-        depth = f.min_size(v.depth, f.sub_size(v.channels, step))
-        row = f.add_size(f.mul_size(step, v.columns), f.mul_size(f.sub_size(channel, step), panel))
+        step = f.mul_size(f.div_size(number, v.depth), v.depth)
+        depth = f.min_size(v.depth, f.sub_size(v.inputs, step))
+        row = f.add_size(f.mul_size(step, v.columns), f.mul_size(f.sub_size(number, step), panel))
         before = f.mul_size(inside, v.tiles)
         with f.loop(0, v.tiles, self.lanes) as at:
             self._columns(f, v, at.index)
@@ -285,17 +302,16 @@ class _Multiply(_Part):
             row, rows = share_range(f, task, v.shares, v.rows, self.kernel.tile.rows)
             self._products(f, v, row, rows)
             with f.loop(0, v.count) as band, f.loop(0, rows) as filter_:
-                image, first = self.band(f, v, band.index)
                 self._back(f, v, filter_.index, band.index)
                 self._join(f, v)
-                self._store(f, v, image, first, f.add_size(row, filter_.index))
+                self._store(f, v, band.index, f.add_size(row, filter_.index))
 
     def _products(self, f: Function, v: SimpleNamespace, row: Size, rows: Size) -> None:
         padded = round_up(f, v.rows, self.kernel.tile.rows)
         columns = f.mul_size(v.count, v.tiles)
-        with f.loop(0, self.side * self.side) as place, f.loop(0, v.channels, v.depth) as step:
-            depth = f.min_size(v.depth, f.sub_size(v.channels, step.index))
-            left = f.add_size(f.mul_size(place.index, v.channels), step.index)
+        with f.loop(0, self.side * self.side) as place, f.loop(0, v.inputs, v.depth) as step:
+            depth = f.min_size(v.depth, f.sub_size(v.inputs, step.index))
+            left = f.add_size(f.mul_size(place.index, v.inputs), step.index)
             left = f.add_size(f.mul_size(left, padded), f.mul_size(row, depth))
             right = f.mul_size(place.index, v.between)
             right = f.add_size(right, f.mul_size(step.index, v.columns))
@@ -340,15 +356,15 @@ class _Multiply(_Part):
                 places = self.vectors(f, here, v.plane, self.m)
                 store_joined(f, places, f.offset(self.kind, to, f.mul_size(tile_.index, self.m)))
 
-    def _store(
-        self, f: Function, v: SimpleNamespace, image: Size, first: Size, filter_: Size
-    ) -> None:
+    def _store(self, f: Function, v: SimpleNamespace, band: Size, filter_: Size) -> None:
         """The rows, which are neighbours in the result, through what ends them."""
+        image, deep, first = self.band(f, v, band)
         line = f.mul_size(first, self.m)
         high = f.min_size(f.mul_size(v.rows_of_band, self.m), f.sub_size(v.out_h, line))
-        begin, count = f.mul_size(line, v.out_w), f.mul_size(high, v.out_w)
-        plane = f.add_size(f.mul_size(image, v.rows), filter_)
-        at = f.add_size(f.mul_size(plane, f.mul_size(v.out_h, v.out_w)), begin)
+        begin = f.mul_size(f.add_size(f.mul_size(deep, v.out_h), line), v.out_w)
+        count = f.mul_size(high, v.out_w)
+        row = f.add_size(f.mul_size(image, v.rows), filter_)
+        at = f.add_size(f.mul_size(row, product(f, v.out_d, v.out_h, v.out_w)), begin)
         y = f.offset(self.kind, v.y, at)
         place = [v.call, *(f.i64(size) for size in (image, filter_, begin))]
         f.call_pointer(v.finish, [v.joined, y, f.i64(count), *place])
