@@ -426,3 +426,46 @@ def test_results_of_one_operation_that_receive_nothing_add_nothing(hybrid):
         z = np.where(y > 0, quotient, 0) + y
     z.backward()
     assert y.grad.tolist() == [1, 1]
+
+
+def _dear(x):
+    """More work for each element, so that the same sums in one nest with it go in other steps."""
+    return np.tanh(np.exp(x) ** 2.5 * 1.5)
+
+
+def _where_the_sum_is_largest(x):
+    sums = np.abs(x).sum(1)
+    return np.where((sums == sums.max())[:, None], _dear(x), 0.0)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("shape", [(4, 4), (5, 17), (8, 100), (3, 1000)])
+def test_one_of_some_sums_is_the_largest_whatever_rounds_them(shape, dtype):
+    rng = numpy.random.default_rng(3)
+    chosen = heterosis.hybridize(_where_the_sum_is_largest)
+    norm = heterosis.hybridize(lambda x: np.linalg.norm(_dear(x), ord=inf))
+    for _ in range(10):
+        x = np.array(rng.uniform(-1, 1, shape), dtype=dtype)
+        assert chosen(x).asnumpy().any(1).sum() == 1
+        x.attach_grad()
+        for function in (norm, lambda x: np.linalg.norm(_dear(x), ord=inf)):
+            with autograd.record():
+                y = function(x)
+            y.backward()
+            assert x.grad.asnumpy().any(1).sum() == 1
+
+
+@pytest.mark.parametrize("order", [1, inf])
+def test_the_condition_of_a_matrix_has_the_gradient_of_both_norms(order):
+    rng, h = numpy.random.default_rng(4), 1e-6
+    for _ in range(10):
+        a = rng.uniform(-1, 1, (4, 4))
+        x = np.array(a, dtype="float64")
+        x.attach_grad()
+        with autograd.record():
+            y = np.linalg.cond(x, order)
+        y.backward()
+        steps = numpy.eye(16).reshape(16, 4, 4) * h
+        up, down = (numpy.linalg.cond(a + sign * steps, order) for sign in (1, -1))
+        expected = (up - down).reshape(4, 4) / (2 * h)
+        numpy.testing.assert_allclose(x.grad.asnumpy(), expected, 1e-4, 1e-4 * abs(expected).max())

@@ -6,8 +6,9 @@ import math
 
 from heterosis.autograd.rules.table import Cotangents, Step, adjoint
 from heterosis.ir import views
+from heterosis.ir.primitives.families import Reduction
 from heterosis.ir.primitives.reductions import CUMPROD, CUMSUM, MAX, MIN, PROD, SUM
-from heterosis.ir.program import ASSEMBLE, Value, apply, constant
+from heterosis.ir.program import ASSEMBLE, INPUT, Value, apply, constant
 from heterosis.ir.types import TensorType
 from heterosis.ops.math.elementwise import add, equal, multiply, select, true_divide
 from heterosis.ops.math.reductions import count_along, reduce, with_axes_back
@@ -81,10 +82,25 @@ def _with_extent(shape: tuple[int, ...], axis: int, extent: int) -> tuple[int, .
     return (*shape[:axis], extent, *shape[axis + 1 :])
 
 
-@adjoint(MAX, MIN)
-def _extreme(step: Step) -> Cotangents:
-    """Elements that share the extreme value share its cotangent."""
+@adjoint(MAX)
+def _max(step: Step) -> Cotangents:
+    return _extreme(step, MAX)
+
+
+@adjoint(MIN)
+def _min(step: Step) -> Cotangents:
+    return _extreme(step, MIN)
+
+
+def _extreme(step: Step, primitive: Reduction) -> Cotangents:
+    """Elements that share the extreme value share its cotangent.
+
+    Where they are computed again, so is the extreme, of these very numbers: of sums that are
+    rounded in another order, none would equal the one that was found before.
+    """
     (x,), (y,), g = step.inputs, step.outputs, step.cotangent
+    if x.node.primitive is not INPUT:
+        y = reduce(primitive, x, step.attributes["axes"], False)
     reached = equal(x, _repeated(y, step))
     count = reduce(SUM, cast(reached, wide(g.dtype)), step.attributes["axes"], False)
     share = cast(true_divide(cast(g, count.dtype), count), g.dtype)

@@ -501,6 +501,16 @@ def test_sums_that_are_compared_with_the_largest_of_them_are_computed_once():
     assert compared_sums(Program((x,), (REGISTRY["equal"].operation(x, largest(x)),))) == set()
 
 
+def test_a_nest_reads_sums_that_another_kernel_needed_while_it_was_made():
+    """In two nests they would be rounded in two orders, and none be the largest."""
+    x = array(4, 5)
+    sums = total(x, axis=1)
+    reached = REGISTRY["equal"].operation(sums, largest(sums))
+    repeated = views.broadcast(views.reshape(reached, (4, 1)), (4, 5))
+    found = optimized_plan([x], REGISTRY["where"].operation(repeated, exp(x), x))
+    assert [reductions(nest) for nest in found.kernels] == [1, 1, 0]
+
+
 def _repeated_part(name, count):
     value = x = array(8, 16)
     for _ in range(count):

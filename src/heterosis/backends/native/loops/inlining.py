@@ -92,6 +92,12 @@ class Loops:
         nest = canonical(self.kept, self.reduced, tuple(self.steps), tuple(stores))
         self.scheduler.append(nest, self.kept)
 
+    def are_overtaken(self) -> bool:
+        """Whether a reduction that runs here stands in memory by now, for another kernel that was
+        found to need it. Computed by two nests, in two orders, it would round differently, and
+        nothing would equal the largest of such sums."""
+        return any(value in self.scheduler.places for value in self.joined)
+
     def add(self, step: Step) -> int:
         """The position of a new step."""
         self.steps.append(step)

@@ -27,8 +27,11 @@ def map_value(
     scheduler: Surroundings, value: Value, room: Place, moves: tuple[Move, ...] = ()
 ) -> None:
     """Write `value`, rearranged by `moves`, into `room`: point by point, reductions included."""
-    loops, order, moves = _loops_for(scheduler, value, room.strided.shape, moves)
-    step = loops.inline(value, moves)
+    loops, order, between = _loops_for(scheduler, value, room.strided.shape, moves)
+    step = loops.inline(value, between)
+    while loops.are_overtaken():
+        loops, order, between = _loops_for(scheduler, value, room.strided.shape, moves)
+        step = loops.inline(value, between)
     strides = tuple(room.strided.strides[a] for a in order)
     padding = (0,) * (len(loops.kept) + len(loops.reduced) - len(strides))
     operand = Operand(room.buffer, room.dtype, room.strided.offset, strides + padding)
