@@ -9,6 +9,7 @@ from heterosis.backends.native.codegen.emit.program import function_for_known_si
 from heterosis.backends.native.codegen.kernel import Machine, OpaqueCall
 from heterosis.backends.native.codegen.nest import Apply, Buffer, Load, Nest, Reduce
 from heterosis.backends.native.codegen.target import AVX2
+from heterosis.backends.native.loops.inlining import Loops
 from heterosis.backends.native.schedule.materialize import compared_sums, kept_values
 from heterosis.backends.native.schedule.schedule import schedule
 from heterosis.ir import views
@@ -17,6 +18,8 @@ from heterosis.ir.strided import Strided
 from heterosis.ir.types import TensorType
 from heterosis.ops import REGISTRY
 from heterosis.passes.pipeline import optimized
+from heterosis.runtime.errors import ScheduleError
+from heterosis.runtime.settings import settings
 
 MACHINE = Machine(AVX2, 2)
 add, multiply, subtract, exp, sqrt = (
@@ -501,14 +504,26 @@ def test_sums_that_are_compared_with_the_largest_of_them_are_computed_once():
     assert compared_sums(Program((x,), (REGISTRY["equal"].operation(x, largest(x)),))) == set()
 
 
-def test_a_nest_reads_sums_that_another_kernel_needed_while_it_was_made():
-    """In two nests they would be rounded in two orders, and none be the largest."""
-    x = array(4, 5)
+def _where_sums_are_largest(x):
     sums = total(x, axis=1)
     reached = REGISTRY["equal"].operation(sums, largest(sums))
     repeated = views.broadcast(views.reshape(reached, (4, 1)), (4, 5))
-    found = optimized_plan([x], REGISTRY["where"].operation(repeated, exp(x), x))
+    return REGISTRY["where"].operation(repeated, exp(x), x)
+
+
+def test_a_nest_reads_sums_that_another_kernel_needed_while_it_was_made():
+    """In two nests they would be rounded in two orders, and none be the largest."""
+    x = array(4, 5)
+    found = optimized_plan([x], _where_sums_are_largest(x))
     assert [reductions(nest) for nest in found.kernels] == [1, 1, 0]
+
+
+def test_a_check_finds_compared_sums_that_two_nests_compute(monkeypatch):
+    x = array(4, 5)
+    monkeypatch.setattr(settings, "check", True)
+    monkeypatch.setattr(Loops, "are_overtaken", lambda self: False)
+    with pytest.raises(ScheduleError, match=r"2 nests compute the sum of \(4, 5\) over \(1,\)"):
+        optimized_plan([x], _where_sums_are_largest(x))
 
 
 def _repeated_part(name, count):

@@ -91,6 +91,7 @@ class Loops:
         """Run the nest next."""
         nest = canonical(self.kept, self.reduced, tuple(self.steps), tuple(stores))
         self.scheduler.append(nest, self.kept)
+        self.scheduler.runs.update(self.joined.keys())
 
     def are_overtaken(self) -> bool:
         """Whether a reduction that runs here stands in memory by now, for another kernel that was

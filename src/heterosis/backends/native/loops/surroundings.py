@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Container, Sequence
 from typing import Protocol
 
@@ -16,6 +17,7 @@ class Surroundings(Protocol):
 
     places: dict[Value, Place]
     numbers: dict[Value, int]
+    runs: Counter[Value]  # in how many nests each reduction runs
 
     @property
     def kept(self) -> Container[Value]:

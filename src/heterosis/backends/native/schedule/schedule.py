@@ -14,6 +14,7 @@ all of that, where it is asked for.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from math import prod
 from types import MappingProxyType
@@ -34,7 +35,7 @@ from heterosis.backends.native.schedule.branches import run_branches_side_by_sid
 from heterosis.backends.native.schedule.calls import call, writes_to
 from heterosis.backends.native.schedule.chains import chain
 from heterosis.backends.native.schedule.epilogues import Uses
-from heterosis.backends.native.schedule.materialize import Kept, unrearranged
+from heterosis.backends.native.schedule.materialize import Kept, compared_sums, unrearranged
 from heterosis.backends.native.schedule.placement import Placement
 from heterosis.ir.overlap import are_apart
 from heterosis.ir.primitives.families import Assemble, Opaque, Reduction, Scan, Scatter
@@ -43,6 +44,7 @@ from heterosis.ir.strided import Strided
 from heterosis.ir.traced_sizes import only_looking
 from heterosis.ir.types import TensorType
 from heterosis.ir.views import BROADCAST, RESHAPE
+from heterosis.runtime.errors import ScheduleError
 from heterosis.runtime.settings import settings
 
 
@@ -87,6 +89,7 @@ def schedule(
         scheduler.result.over = overwriting.overwriting(program, layouts, scheduler.result, written)
     if settings.check:
         _prove(program, layouts, outputs, scheduler.result, {0} if in_place else updated)
+        _prove_one_order(program, scheduler.runs)
     return scheduler.result
 
 
@@ -107,6 +110,17 @@ def _prove(
             prove(program, layouts, outputs, there, updated=made.over)
 
 
+def _prove_one_order(program: Program, runs: Counter[Value]) -> None:
+    """Prove that sums which are compared with the largest of them are computed by one nest."""
+    for value in compared_sums(program):
+        if runs[value] > 1:
+            raise ScheduleError(
+                f"{program.name}: {runs[value]} nests compute the {value.node.primitive} of "
+                f"{value.node.inputs[0].shape} over {value.node.attributes['axes']} that is "
+                "compared with its extreme, each rounding in its own order; expected one."
+            )
+
+
 class Scheduler:
     """The schedule in the making: what has been computed, and where it stands."""
 
@@ -117,6 +131,7 @@ class Scheduler:
         self.places: dict[Value, Place] = {}
         self.copies: dict[Value, Place] = {}  # of values that stand elsewhere with gaps or turned
         self.numbers: dict[Value, int] = {}
+        self.runs: Counter[Value] = Counter()
         self.placement = Placement(self.uses, self.places)
         self.inside: set[Node] = set()  # what kernels do on their results: no value of its own
         self.kept: Kept = {}
