@@ -27,11 +27,11 @@ def map_value(
     scheduler: Surroundings, value: Value, room: Place, moves: tuple[Move, ...] = ()
 ) -> None:
     """Write `value`, rearranged by `moves`, into `room`: point by point, reductions included."""
-    loops, order, between = _loops_for(scheduler, value, room.strided.shape, moves)
-    step = loops.inline(value, between)
-    while loops.are_overtaken():
+    while True:
         loops, order, between = _loops_for(scheduler, value, room.strided.shape, moves)
         step = loops.inline(value, between)
+        if not loops.are_overtaken():
+            break
     strides = tuple(room.strided.strides[a] for a in order)
     padding = (0,) * (len(loops.kept) + len(loops.reduced) - len(strides))
     operand = Operand(room.buffer, room.dtype, room.strided.offset, strides + padding)

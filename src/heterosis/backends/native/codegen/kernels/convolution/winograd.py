@@ -65,8 +65,7 @@ _SHARE_COPIES = 1 << 14  # elements to transform, likewise
 class Layout:
     """How the work is cut up, and where in the scratch memory what is, in numbers."""
 
-    planes: Size  # of results, of each filter
-    inputs: Size  # planes that one of them is made of
+    inputs: Size  # planes that one plane of results is made of
     high: Size  # rows of tiles in a plane
     wide: Size  # tiles in a row
     rows_of_band: Size  # of tiles
@@ -91,14 +90,14 @@ def layout(
 ) -> Layout:
     """`v` holds the sizes; the same formulas serve numbers and values."""
     m, side, lanes, panel = problem.winograd, span(problem.winograd), kernel.tile.lanes, kernel.tile
-    planes, inputs = f.mul_size(v.images, v.out_d), f.mul_size(v.channels, v.kernel_d)
+    inputs = f.mul_size(v.channels, v.kernel_d)
     high, wide = ceil_div(f, v.out_h, m), ceil_div(f, v.out_w, m)
     most = f.div_size(_GROUP_NUMBERS, f.mul_size(inputs, side * side))
     most = f.min_size(_GROUP_TILES, f.max_size(panel.columns, most))
     parts = ceil_div(f, high, f.max_size(1, f.div_size(most, wide)))
     rows_of_band = ceil_div(f, high, parts)
     bands_of_plane = ceil_div(f, high, rows_of_band)
-    bands = f.mul_size(planes, bands_of_plane)
+    bands = product(f, v.images, v.out_d, bands_of_plane)
     tiles = round_up(f, f.mul_size(rows_of_band, wide), panel.columns)
     bands_of_group = f.min_size(bands, f.max_size(1, f.div_size(most, tiles)))
     columns = f.mul_size(bands_of_group, tiles)
@@ -118,8 +117,8 @@ def layout(
     joined = f.add_size(joined, f.mul_size(plane, m * m))
     back = f.add_size(f.mul_size(apart, side * side), joined)
     return Layout(
-        planes, inputs, high, wide, rows_of_band, bands_of_plane, bands, tiles, bands_of_group,
-        columns, depth_blocks(f, kernel, inputs)[0], shares, block, pitch, plane, between, apart,
+        inputs, high, wide, rows_of_band, bands_of_plane, bands, tiles, bands_of_group, columns,
+        depth_blocks(f, kernel, inputs)[0], shares, block, pitch, plane, between, apart,
         round_up(f, f.mul_size(between, side * side), _LINE),
         round_up(f, f.max_size(spread, back), _LINE),
     )  # fmt: skip
