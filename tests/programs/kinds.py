@@ -455,6 +455,46 @@ def reduction(draft: Draft) -> None:
         )
 
 
+# Sums, and what compares them with one of themselves: an element that is computed twice, in two
+# orders, equals nothing.
+_SUMMED = (
+    "{0}.sum(axis={1})", "{0}.mean(axis={1})", "np.abs({0}).sum(axis={1})",
+    "({0} * {0}).sum(axis={1})", "{0}.sum(axis={1}, keepdims=True)", "np.cumsum({0}, axis={1})",
+)  # fmt: skip
+_COMPARED = (
+    "{0} == {0}.max()", "{0} == {0}.min(axis=-1, keepdims=True)", "{0} >= {0}.max()",
+    "np.where({0} == {0}.max(), {0}, 0)", "np.where({0} < {0}.max(axis=0), {0}, 2)",
+    "np.sign({0} - {0}.max())", "({0} == {0}.min()).sum()", "{0} == {0}.reshape(-1)[0]",
+    "np.where({0} >= {0}[..., :1], {0}, -1)", "{0} <= {0}[::-1]", "{0} == np.sort({0}, axis=-1)",
+    "np.where({0} > {0}.min(), 0, {0} - {0}.max())", "{0}.max() == {0}.reshape(-1)[{0}.argmax()]",
+)  # fmt: skip
+_LONG = ((8, 100), (3, 1000), (100, 8), (16, 33), (5, 7, 65))  # an order shows in many terms
+
+
+@kind(0.8)
+def compared(draft: Draft) -> None:
+    """Sums that are compared with the largest of them, or with another one."""
+    name = draft.pick(lambda a: a.ndim > 0 and a.size > 0 and is_float(a.dtype.name))
+    if name is None or draft.chance(0.6):
+        name = draft.argument(draft.among(_LONG), draft.among(("float32", "float64")))
+    axis = draft.whole(-draft.values[name].ndim, draft.values[name].ndim - 1)
+    text = draft.among(_SUMMED).replace("{1}", str(axis))
+    sums = draft.step("compared", text, name, rounding=ACCUMULATES)
+    for text in (draft.among(_COMPARED) for _ in range(draft.whole(1, 2))):
+        found = sums and draft.step("compared", text, sums, rounding=EXACT)
+        if found and draft.chance(0.5):
+            _choose_terms(draft, name, axis, found)
+
+
+def _choose_terms(draft: Draft, name: str, axis: int, chosen: str) -> None:
+    """What was summed, or what costs more than it, where a sum was chosen."""
+    for text in draft.among((("np.tanh({0})", "np.exp({0})", "{0} * 1.5"), ("{0} + 1",), ())):
+        name = draft.step("compared", text, name, rounding=ROUNDS) or name
+    if draft.values[chosen].ndim < draft.values[name].ndim:
+        chosen = draft.view(f"np.expand_dims({{0}}, {axis})", chosen) or chosen
+    draft.step("compared", "np.where({0}, {1}, 0)", chosen, name, rounding=EXACT)
+
+
 @kind(1.5)
 def product(draft: Draft) -> None:
     name = draft.pick(lambda a: a.ndim in (1, 2, 3) and a.size > 0 and a.dtype.kind not in "biu")
