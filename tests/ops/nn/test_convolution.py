@@ -1,5 +1,7 @@
 """Convolution, deconvolution and pooling: what the registry's samples do not say."""
 
+import itertools
+
 import numpy
 import pytest
 
@@ -47,6 +49,25 @@ SHAPES = [
     (1, 70, 33, 3, 1, 2, 1, 1, 13, 17),
     (1, 96, 96, 3, 2, 1, 1, 1, 14, 14),  # rows are turned
 ]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("width", [2, 3, 4, 5, 6, 7, 10, 13])
+def test_windows_of_planes_whose_rows_are_no_vectors(width, dtype):
+    """Two rows of a plane or more in each vector, and the end of an image in some; what lies around
+    the planes is no number."""
+    wide = numpy.full((3, 2, width + 3, width + 5), numpy.nan, dtype)
+    inside = (slice(None), slice(None), slice(1, width + 1), slice(2, width + 2))
+    wide[inside] = drawn(3, 2, width, width, dtype=dtype)
+    ours = np.array(wide)[inside]
+    for taps, stride, pad in itertools.product((1, 2, 3, 5), (1, 2), (0, 1, 2)):
+        if taps > width + 2 * pad:
+            continue
+        weight = drawn(5, 2, taps, taps, dtype=dtype)
+        facts = {"kernel": (taps, taps), "stride": (stride, stride), "pad": (pad, pad)}
+        expected = references.convolution(wide[inside], weight, **facts)
+        near(npx.convolution(ours, np.array(weight), no_bias=True, **facts), expected, 5)
+        near(npx.convolution(ours.copy(), np.array(weight), no_bias=True, **facts), expected, 5)
 
 
 @pytest.mark.parametrize("images, transforms", [(8, True), (1, False)])

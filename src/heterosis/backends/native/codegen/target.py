@@ -26,6 +26,11 @@ class Target:
         return self._has("avx512bw") or (self._has("avx2") and bits >= 32)
 
     @property
+    def has_mask_registers(self) -> bool:
+        """Whether a mask is a register of its own, a bit for each lane, and no vector."""
+        return self._has("avx512bw")
+
+    @property
     def stores_parts(self) -> bool:
         """Whether to store a part of a vector takes no longer than to store all of it."""
         return self._has("avx512f")

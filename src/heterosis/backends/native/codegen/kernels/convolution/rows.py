@@ -1,4 +1,4 @@
-"""The one or two rows of the result that a vector of positions lies in."""
+"""The rows of the result that a vector of positions lies in."""
 
 from __future__ import annotations
 
@@ -7,7 +7,13 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
 from heterosis.backends.native.codegen.emit.access import lane_numbers
-from heterosis.backends.native.codegen.emit.builder import Function, Size, Value, constant
+from heterosis.backends.native.codegen.emit.builder import (
+    I64,
+    Function,
+    Size,
+    Value,
+    constant,
+)
 from heterosis.backends.native.codegen.kernels.convolution.problem import AXES
 
 if TYPE_CHECKING:
@@ -18,61 +24,80 @@ OUTSIDE = -(1 << 30)  # a coordinate that no tap brings back into the input
 
 @dataclass(frozen=True)
 class Rows:
-    """The row that a vector of positions begins in, and the one below it."""
+    """The row that a vector of positions begins in, and those below it."""
 
     f: Function
     windows: Windows
     v: SimpleNamespace
-    here: list[Value]  # (image, d, h, w) of the first position
-    below: list[Value]  # and of the first one of the row below
-    rest: Value  # positions until then
+    places: list[list[Value]]  # (image, d, h, w) of the first position in each row
+    lanes: list[Value]  # where that position is; of the first row, the first lane
+    starts: list[Value]  # where each row begins to read, if it had begun in the first lane
     count: Value  # positions that there are
-    start: Size  # where the first row begins to read, and the second one if it had begun before
-    second: Size
-    broken: Value  # whether the second begins within the vector, and goes on elsewhere
-    are_enough: Value
 
     @classmethod
     def of(
-        cls, f: Function, windows: Windows, v: SimpleNamespace, at: Value, count: Value, first: int
-    ) -> Rows:
-        """Of the vector that begins `first` positions behind `at`, of `count` ones."""
-        here = windows.place(f, v, f.add_size(at, first))
-        rest = f.i64(f.sub_size(v.out_w, here[3]))
-        below = windows.following(f, v, [*here[:3], f.i64(f.sub_size(v.out_w, 1))])
+        cls, f: Function, windows: Windows, v: SimpleNamespace, at: Value, count: Value,
+        first: int, rows: int,
+    ) -> Rows:  # fmt: skip
+        """So many `rows`, at least two, of the vector that begins `first` positions behind `at`, of
+        `count` ones."""
+        places = [windows.place(f, v, f.add_size(at, first))]
+        lanes: list[Size] = [0, f.sub_size(v.out_w, places[0][3])]
+        last = f.i64(f.sub_size(v.out_w, 1))
+        while len(places) < rows:
+            places.append(windows.following(f, v, [*places[-1][:3], last]))
+        while len(lanes) < rows:
+            lanes.append(f.add_size(lanes[-1], v.out_w))
+        starts = [
+            f.sub_size(windows.offset_of_place(f, v, place), f.mul_size(lane, windows.step))
+            for place, lane in zip(places, lanes, strict=True)
+        ]
         there = f.max_size(0, f.min_size(windows.lanes, f.sub_size(count, first)))
-        start, second = (windows.offset_of_place(f, v, place) for place in (here, below))
-        second = f.sub_size(second, f.mul_size(rest, windows.step))
-        broken = f.binary(
-            "and",
-            f.compare("sgt", f.i64(there), rest),
-            f.compare("ne", f.i64(start), f.i64(second)),
-        )
-        enough = f.compare("sle", f.i64(there), f.i64(f.add_size(rest, v.out_w)))
-        return cls(f, windows, v, here, below, rest, f.i64(there), start, second, broken, enough)
+        return cls(f, windows, v, places, [*map(f.i64, lanes)], [*map(f.i64, starts)], f.i64(there))
 
     @property
-    def breaks(self) -> Value:
-        """The lane where the second run begins."""
+    def are_enough(self) -> Value:
+        """Whether all positions lie in these rows."""
+        end = self.f.add_size(self.lanes[-1], self.v.out_w)
+        return self.f.compare("sle", self.count, self.f.i64(end))
+
+    @property
+    def runs(self) -> Value:
+        """How many stretches of memory the positions read: a row may go on where the one before it
+        ended."""
         f = self.f
-        return f.select(self.broken, self.rest, f.i64(self.windows.lanes))
+        found = f.i64(1)
+        for i in range(1, len(self.starts)):
+            begins = f.compare("sgt", self.count, self.lanes[i])
+            apart = f.compare("ne", self.starts[i], self.starts[i - 1])
+            found = f.add(found, f.convert("zext", f.binary("and", begins, apart), I64))
+        return found
+
+    @property
+    def breaks(self) -> list[Value]:
+        """The lanes where all runs but the first begin."""
+        f, (first, *others) = self.f, self.lanes[1:]
+        if others:
+            return [first, *others]
+        whole = f.compare("eq", self.runs, f.i64(1))
+        return [f.select(whole, f.i64(self.windows.lanes), first)]
 
     def coordinates(self, axis: str) -> Value:
         """What the positions read of an axis with the first tap."""
         f, windows, number = self.f, self.windows, AXES.index(axis)
         lanes = lane_numbers(f, windows.lanes, windows.integer)
-        early = f.compare("slt", lanes, windows.splat(f, self.rest))
         apart, origin = getattr(self.v, f"stride_{axis}"), getattr(self.v, f"origin_{axis}")
 
-        def read(place: list[Value], before: Size) -> Value:
-            at = f.sub_size(place[1 + number], before)
+        def read(row: int) -> Value:
+            before = self.lanes[row] if axis == "w" else 0
+            at = f.sub_size(self.places[row][1 + number], before)
             first = windows.splat(f, f.i64(f.add_size(f.mul_size(at, apart), origin)))
             if axis != "w":
                 return first
             return f.add(first, f.mul(lanes, windows.splat(f, f.i64(apart))))
 
-        both = f.select(
-            early, read(self.here, 0), read(self.below, self.rest if axis == "w" else 0)
-        )
+        found = read(0)
+        for row, lane in enumerate(self.lanes[1:], 1):
+            found = f.select(f.compare("slt", lanes, windows.splat(f, lane)), found, read(row))
         there = f.compare("slt", lanes, windows.splat(f, self.count))
-        return f.select(there, both, constant(both.type, OUTSIDE))
+        return f.select(there, found, constant(found.type, OUTSIDE))

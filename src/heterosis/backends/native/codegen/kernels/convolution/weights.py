@@ -72,7 +72,7 @@ def layout(f: Function, kernel: Kernel, step: int, v: SimpleNamespace, workers: 
     widest = f.mul_size(f.max_size(1, wide), panel)
     work = product(f, v.rows, columns, positions, v.images)
     shares = share_count(f, columns, panel, widest, work, workers)
-    windows = round_up(f, Windows(kernel, step).own_bytes(f, taps), _LINE)
+    windows = round_up(f, Windows(kernel, step, runs=2).own_bytes(f, taps), _LINE)
     block = product(f, f.min_size(widest, round_up(f, columns, panel)), depth, size)
     left = f.add_size(windows, round_up(f, block, _LINE))
     own = f.add_size(left, f.mul_size(depth, kernel.tile.block_rows * size))
@@ -93,7 +93,7 @@ def emit_weights(module: Module, target: Target, name: str, problem: Problem) ->
     """Define `@name(numbers..., call, a, x, y, scratch)`: `y` is (chunks, groups, rows, columns),
     one part of the sum for each chunk of the images."""
     kernel = product_kernel(module, target, problem.dtype)
-    windows = Windows(kernel, problem.step)
+    windows = Windows(kernel, problem.step, runs=2)
     emit_macro_kernel(kernel)
     emit_pack(module, target, kernel.element, kernel.tile.rows)
     f, v, memory = begun(module, target, name, problem.parameters() + POINTERS)

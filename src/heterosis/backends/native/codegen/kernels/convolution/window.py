@@ -1,7 +1,7 @@
 """Gathers windows of the input into panels, so that a convolution needs no copy of the image.
 
 A panel holds `tile.columns` neighbouring output positions. Where they read neighbouring input
-elements, at most two runs a vector, they are loaded as vectors under masks that leave out the
+elements, at most four runs a vector, they are loaded as vectors under masks that leave out the
 padding; otherwise element by element.
 """
 
@@ -10,6 +10,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from types import SimpleNamespace
 
 from heterosis.backends.native.codegen.emit.access import lane_numbers
@@ -32,9 +33,9 @@ from heterosis.backends.native.codegen.kernels.matmul.micro_kernel import Kernel
 # What loads one vector of a panel: from the starts of runs and a tap's masks.
 _Load = Callable[[Function, "list[list[Value]]", Value, int], Value]
 
-# How the positions of a panel read the input. Inside, no tap of any of them meets the padding, so
-# that the taps need no masks of their own.
-_SCATTERED, _ONE_RUN, _TWO_RUNS, _ONE_INSIDE, _TWO_INSIDE = range(5)
+# How the positions of a panel read the input: element by element, or so many runs a vector. Inside,
+# no tap of any of them meets the padding, so that the taps need no masks of their own.
+_SCATTERED, _ONE_RUN, _TWO_RUNS, _FOUR_RUNS, _ONE_INSIDE, _TWO_INSIDE, _FOUR_INSIDE = range(7)
 TABLE_BYTES = 16  # for each step of depth: the offset of its tap, and where its masks are
 
 
@@ -43,16 +44,17 @@ class Windows:
     """Emits the functions that look up and pack windows; `own` is memory of one thread.
 
     `own` holds, in order: the kind and the starts of runs, the offset of every position (inside:
-    where the second run of each vector begins), its coordinates, and the masks of every tap.
+    the lanes where later runs of each vector begin), its coordinates, and the masks of every tap.
     """
 
     kernel: Kernel
     step: int
+    runs: int = 4  # of a vector, at most
 
     def name(self, part: str) -> str:
         """One function for all kernels of a module: they all begin their frames with the numbers
         of their problem."""
-        return f"windows.{self.kernel.element.dtype}.{self.step}.{part}"
+        return f"windows.{self.kernel.element.dtype}.{self.step}.{self.runs}.{part}"
 
     def _function(self, part: str, parameters: list[tuple[str, Type]]) -> Function | None:
         """None if the module has it."""
@@ -86,28 +88,41 @@ class Windows:
     # -- memory ---------------------------------------------------------------------------------
 
     @property
+    def _mask_bytes(self) -> int:
+        """Of one load's mask: a bit for each lane, where masks have registers of their own."""
+        bits = 1 if self.kernel.target.has_mask_registers else 8 * self.kernel.element.size
+        return self.lanes * bits // 8
+
+    @property
     def masks_of_tap(self) -> int:
-        """Integers: one mask for all positions, then for each run one for each load."""
-        return self.columns * (1 + 2 * self.step * self.by_vectors)
+        """Bytes: one integer for each position, then for each run a mask for each load."""
+        loads = self.runs * self.step * self.vectors * self.by_vectors
+        whole = self.columns * self.kernel.element.size + loads * self._mask_bytes
+        return -(-whole // 8) * 8
 
     @property
     def _slots(self) -> int:
-        return 1 + 2 * self.vectors + self.columns
+        return 1 + self.runs * self.vectors + self.columns
 
     @property
     def head_bytes(self) -> int:
         return 8 * self._slots + 3 * self.columns * self.kernel.element.size
 
     def own_bytes(self, f: Function, taps: Size) -> Size:
-        return f.add_size(
-            self.head_bytes, f.mul_size(taps, self.masks_of_tap * self.kernel.element.size)
-        )
+        return f.add_size(self.head_bytes, f.mul_size(taps, self.masks_of_tap))
 
     def _slot(self, f: Function, own: Value, slot: Size) -> Value:
         return f.offset(I64, own, slot)
 
     def _offset_of(self, f: Function, own: Value, position: Size) -> Value:
-        return self._slot(f, own, f.add_size(1 + 2 * self.vectors, position))
+        return self._slot(f, own, f.add_size(1 + self.runs * self.vectors, position))
+
+    def _start_of(self, f: Function, own: Value, run: int, vector: int) -> Value:
+        return self._slot(f, own, 1 + run * self.vectors + vector)
+
+    def _break_of(self, f: Function, own: Value, run: int, vector: int) -> Value:
+        """Where the lane is that a run begins with, if all positions are inside."""
+        return self._offset_of(f, own, run * self.vectors + vector)
 
     def _coordinates(self, f: Function, own: Value, axis: int) -> Value:
         behind = f.offset(I64, own, self._slots)
@@ -149,26 +164,37 @@ class Windows:
         context, at, count, own = f.parameters
         v = Frame(**{label: getattr(problem, label) for label in NUMBERS}).load(f, context)
 
-        def one_by_one() -> Sequence[Value]:
-            return self._look_up_each(f, v, own, count, self.place(f, v, at))
-
-        if self.by_vectors:
-            rows = [Rows.of(f, self, v, at, count, i * self.lanes) for i in range(self.vectors)]
-            few = [each.are_enough for each in rows]
-            kind, *breaks = f.if_else(
-                functools.reduce(lambda a, b: f.binary("and", a, b), few),
-                lambda: self._look_up_rows(f, v, own, count, rows),
-                one_by_one,
+        def look_up(rows: list[int]) -> Sequence[Value]:
+            """By so many rows a vector, if that is enough, or by more."""
+            if not rows:
+                return self._look_up_each(f, v, own, count, self.place(f, v, at))
+            few, *more = rows
+            found = [
+                Rows.of(f, self, v, at, count, i * self.lanes, few) for i in range(self.vectors)
+            ]
+            fitting = functools.reduce(partial(f.binary, "and"), (r.are_enough for r in found))
+            if few > 2:  # one by one, rows that follow one another in memory become one run
+                many = (f.compare("sgt", r.runs, f.i64(2)) for r in found)
+                fitting = f.binary("and", fitting, functools.reduce(partial(f.binary, "or"), many))
+            return f.if_else(
+                fitting, lambda: self._look_up_rows(f, v, own, count, found), lambda: look_up(more)
             )
-        else:
-            kind, *breaks = one_by_one()
+
+        kind, *breaks = look_up([2, 4][: self.runs // 2] if self.by_vectors else [])
         f.store(kind, own)
 
-        def masks() -> Sequence[Value]:
-            self._store_masks(f, v, own, breaks)
+        def masks(runs: int) -> Sequence[Value]:
+            few = breaks[: (runs - 1) * self.vectors]
+            self._store_masks(f, v, own, [few[i :: self.vectors] for i in range(self.vectors)])
             return ()
 
-        f.if_else(f.compare("slt", kind, f.i64(_ONE_INSIDE)), masks)
+        def some_outside() -> Sequence[Value]:
+            if self.runs == 2 or not self.by_vectors:
+                return masks(2)
+            many = f.compare("eq", kind, f.i64(_FOUR_RUNS))
+            return f.if_else(many, lambda: masks(4), lambda: masks(2))
+
+        f.if_else(f.compare("slt", kind, f.i64(_ONE_INSIDE)), some_outside)
         f.ret()
 
     def place(self, f: Function, v: SimpleNamespace, position: Size) -> list[Value]:
@@ -181,21 +207,35 @@ class Windows:
     def _look_up_rows(
         self, f: Function, v: SimpleNamespace, own: Value, count: Value, rows: list[Rows]
     ) -> list[Value]:
-        """Positions in no more than two rows a vector: each row is a run."""
+        """Each row is a run: the kind, and the lanes where later runs of each vector begin."""
         inside = f.compare("eq", f.i64(count), f.i64(self.columns))
-        kind = f.i64(_ONE_RUN)
+        two = len(rows[0].starts) == 2
+        kind = f.i64(_ONE_RUN if two else _FOUR_RUNS)
+        breaks = [each.breaks for each in rows]
         for vector, each in enumerate(rows):
-            first = vector * self.lanes
-            f.store(f.i64(each.start), self._slot(f, own, 1 + vector))
-            f.store(f.i64(each.second), self._slot(f, own, 1 + self.vectors + vector))
-            f.store(each.breaks, self._offset_of(f, own, vector))
-            kind = f.select(each.broken, f.i64(_TWO_RUNS), kind)
+            for run, start in enumerate(each.starts):
+                f.store(start, self._start_of(f, own, run, vector))
+            for run, lane in enumerate(breaks[vector]):
+                f.store(lane, self._break_of(f, own, run, vector))
+            if two:
+                apart = f.compare("sgt", each.runs, f.i64(1))
+                kind = f.select(apart, f.i64(_TWO_RUNS), kind)
             for number, axis in enumerate(AXES):
                 at = each.coordinates(axis)
+                first = vector * self.lanes
                 f.store(at, f.offset(self.integer, self._coordinates(f, own, number), first))
                 inside = f.binary("and", inside, self._all_inside(f, v, axis, at))
         beyond = f.add_size(kind, _ONE_INSIDE - _ONE_RUN)
-        return [f.select(inside, f.i64(beyond), kind), *[each.breaks for each in rows]]
+        return [f.select(inside, f.i64(beyond), kind), *self._in_turn(f, breaks)]
+
+    def _in_turn(self, f: Function, breaks: list[list[Value]]) -> list[Value]:
+        """The breaks of each vector, run by run; runs that there are not begin behind it."""
+        none = f.i64(self.lanes)
+        return [
+            each[run] if run < len(each) else none
+            for run in range(self.runs - 1)
+            for each in breaks
+        ]
 
     def _all_inside(self, f: Function, v: SimpleNamespace, axis: str, at: Value) -> Value:
         """Whether neither the first tap nor the last one, which may lie before it, leaves the input
@@ -211,15 +251,15 @@ class Windows:
         self, f: Function, v: SimpleNamespace, own: Value, count: Value, place: list[Value]
     ) -> list[Value]:
         """The kind, and where the last run of each vector begins."""
-        breaks: list[Value] = []
+        breaks: list[list[Value]] = []
         kind = f.i64(_ONE_RUN)
         for vector in range(self.vectors):
             place, turns, second = self._look_up_vector(f, v, own, count, vector, place)
-            breaks.append(second)
+            breaks.append([second])
             kind = f.i64(f.max_size(kind, f.add_size(turns, 1)))
         scattered = f.compare("sgt", kind, f.i64(_TWO_RUNS))
         kind = f.select(scattered, f.i64(_SCATTERED), kind) if self.by_vectors else f.i64(0)
-        return [kind, *breaks]
+        return [kind, *self._in_turn(f, breaks)]
 
     def _look_up_vector(
         self, f: Function, v: SimpleNamespace, own: Value, count: Value, vector: int,
@@ -255,7 +295,7 @@ class Windows:
                 f.select(broken, f.i64(virtual), start),
             ]
         *place, _, breaks, second, start = lane.results
-        f.store(start, self._slot(f, own, 1 + self.vectors + vector))
+        f.store(start, self._start_of(f, own, 1, vector))
         return place, breaks, second
 
     def offset_of_place(self, f: Function, v: SimpleNamespace, place: Sequence[Value]) -> Size:
@@ -272,7 +312,7 @@ class Windows:
         return f.add_size(apart, getattr(v, f"origin_{axis}"))
 
     def _keep(self, f: Function, own: Value, vector: int, start: Size) -> Sequence[Value]:
-        f.store(f.i64(start), self._slot(f, own, 1 + vector))
+        f.store(f.i64(start), self._start_of(f, own, 0, vector))
         return ()
 
     def following(self, f: Function, v: SimpleNamespace, place: list[Value]) -> list[Value]:
@@ -288,13 +328,10 @@ class Windows:
         return [f.add(image, carry), *moved]
 
     def _store_masks(
-        self, f: Function, v: SimpleNamespace, own: Value, breaks: list[Value]
+        self, f: Function, v: SimpleNamespace, own: Value, breaks: list[list[Value]]
     ) -> None:
         number = Type(self.integer.element, self.lanes)
-        lanes = lane_numbers(f, self.lanes, self.integer)
-        before = [
-            f.compare("slt", lanes, self.splat(f, second)) for second in breaks
-        ]  # fmt: skip
+        runs = [self._lanes_of_runs(f, each) for each in breaks]
         masks = self.masks(f, own)
 
         def inside(axis: int, tap: Value) -> list[Value]:
@@ -318,26 +355,38 @@ class Windows:
                 line = f.add_size(f.mul_size(d.index, v.kernel_h), h.index)
                 with f.loop(0, v.kernel_w) as w:
                     tap = f.add_size(f.mul_size(line, v.kernel_w), w.index)
-                    to = f.offset(self.integer, masks, f.mul_size(tap, self.masks_of_tap))
-                    self._store_tap(f, both(row, inside(2, w.index)), before, to)
+                    to = f.offset(I8, masks, f.mul_size(tap, self.masks_of_tap))
+                    self._store_tap(f, both(row, inside(2, w.index)), runs, to)
+
+    def _lanes_of_runs(self, f: Function, breaks: list[Value]) -> list[Value]:
+        """Which lanes of a vector each run has, by those where all but the first begin."""
+        lanes = lane_numbers(f, self.lanes, self.integer)
+        starts = [self.splat(f, lane) for lane in breaks]
+        behind = [f.compare("sge", lanes, start) for start in starts]
+        before = [f.compare("slt", lanes, start) for start in starts]
+        middle = [f.binary("and", a, b) for a, b in zip(behind[:-1], before[1:], strict=True)]
+        return [before[0], *middle, behind[-1]]
 
     def splat(self, f: Function, size: Value) -> Value:
         """A size in every lane, as coordinates have it."""
         narrow = size if self.integer == I64 else f.convert("trunc", size, self.integer)
         return f.splat(narrow, self.lanes)
 
-    def _store_tap(self, f: Function, found: list[Value], before: list[Value], to: Value) -> None:
+    def _store_tap(
+        self, f: Function, found: list[Value], runs: list[list[Value]], to: Value
+    ) -> None:
         number = Type(self.integer.element, self.lanes)
-        zero = constant(number, 0)
         whole = [f.convert("sext", bits, number) for bits in found]
-        pieces = list(whole)
-        if self.by_vectors:
-            for run in range(2):
-                for mask, early in zip(whole, before, strict=True):
-                    a, b = (mask, zero) if run == 0 else (zero, mask)
-                    pieces += self._apart(f, f.select(early, a, b))
-        for at, piece in enumerate(pieces):
-            f.store(piece, f.offset(self.integer, to, at * self.lanes))
+        for vector, mask in enumerate(whole):
+            f.store(mask, f.offset(self.integer, to, vector * self.lanes))
+        if not self.by_vectors:
+            return
+        for run, of_run in enumerate(zip(*runs, strict=True)):
+            for vector, (mask, lanes) in enumerate(zip(whole, of_run, strict=True)):
+                pieces = self._apart(f, f.select(lanes, mask, constant(number, 0)))
+                for part, piece in enumerate(pieces):
+                    at = self._mask_of(f, to, run, vector, part)
+                    f.store(self._bits(f, piece) if self._are_bits else piece, at)
 
     def _apart(self, f: Function, mask: Value) -> list[Value]:
         """The masks of the loads that bring in every `step`-th element."""
@@ -363,77 +412,82 @@ class Windows:
             return loaded[0]
         return f.shuffle(loaded[0], loaded[1], range(0, 2 * self.lanes, 2))
 
-    def _stored(self, f: Function, masks: Value, at: int) -> list[Value]:
-        """The masks of one run's loads, from those that were stored for a tap."""
-        number = Type(self.integer.element, self.lanes)
-        found = (
-            f.load(number, f.offset(self.integer, masks, (at + part) * self.lanes))
-            for part in range(self.step)
-        )
-        return [f.compare("slt", mask, constant(number, 0)) for mask in found]
+    @property
+    def _are_bits(self) -> bool:
+        return self.kernel.target.has_mask_registers
 
-    def _mask_number(self, run: int, vector: int) -> int:
-        return self.vectors + (run * self.vectors + vector) * self.step
+    def _bits(self, f: Function, mask: Value) -> Value:
+        return f.compare("slt", mask, constant(mask.type, 0))
+
+    def _mask_of(self, f: Function, masks: Value, run: int, vector: int, part: int) -> Value:
+        """Where the mask of one load is, among those of a tap."""
+        number = (run * self.vectors + vector) * self.step + part
+        behind = self.columns * self.kernel.element.size
+        return f.offset(I8, masks, behind + number * self._mask_bytes)
+
+    def _stored(self, f: Function, masks: Value, run: int, vector: int) -> list[Value]:
+        """The masks of one run's loads, from those that were stored for a tap."""
+        places = [self._mask_of(f, masks, run, vector, part) for part in range(self.step)]
+        if self._are_bits:
+            return [f.load(Type("i1", self.lanes), place) for place in places]
+        number = Type(self.integer.element, self.lanes)
+        return [self._bits(f, f.load(number, place)) for place in places]
 
     def _load_one_run(
         self, f: Function, starts: list[list[Value]], masks: Value, vector: int
     ) -> Value:
-        at = vector if self.step == 1 else self._mask_number(0, vector)
-        return self._run(f, starts[0][vector], self._stored(f, masks, at))
+        return self._run(f, starts[0][vector], self._stored(f, masks, 0, vector))
 
-    def _load_two_runs(
-        self, f: Function, starts: list[list[Value]], masks: Value, vector: int
-    ) -> Value:
-        at = [self._mask_number(run, vector) for run in range(2)]
-        return self._joined(f, starts, [self._stored(f, masks, i) for i in at], vector)
+    def _load_runs(self, runs: int) -> _Load:
+        def load(f: Function, starts: list[list[Value]], masks: Value, vector: int) -> Value:
+            stored = [self._stored(f, masks, run, vector) for run in range(runs)]
+            return self._joined(f, starts, stored, vector)
+
+        return load
 
     def _joined(
         self, f: Function, starts: list[list[Value]], masks: list[list[Value]], vector: int
     ) -> Value:
-        """Each lane is zero in one of the two runs: their bits join."""
-        first, second = (f.bits(self._run(f, starts[i][vector], masks[i])) for i in range(2))
-        joined = f.binary("or", first, second)
+        """Each lane is zero in all runs but one: their bits join."""
+        runs = [f.bits(self._run(f, starts[i][vector], mask)) for i, mask in enumerate(masks)]
+        joined = functools.reduce(partial(f.binary, "or"), runs)
         return f.convert("bitcast", joined, joined.type.of(self.kernel.element.compute.element))
 
     def _inside(self, f: Function, own: Value, runs: int) -> _Load:
         """Loads of positions whose masks are the same for all taps."""
         number = Type(self.integer.element, self.lanes)
-        zero, lanes = constant(number, 0), lane_numbers(f, self.lanes, self.integer)
+        zero, full = constant(number, 0), constant(number, -1)
 
-        def masks(run: int, vector: int) -> list[Value]:
-            end = f.load(I64, self._offset_of(f, own, vector)) if runs == 2 else f.i64(self.lanes)
-            early = f.compare("slt", lanes, self.splat(f, end))
-            one, other = (constant(number, -1), zero) if run == 0 else (zero, constant(number, -1))
-            pieces = self._apart(f, f.select(early, one, other))
-            return [f.compare("slt", piece, zero) for piece in pieces]
+        def masks(vector: int) -> list[list[Value]]:
+            breaks = [f.load(I64, self._break_of(f, own, run, vector)) for run in range(runs - 1)]
+            found = self._lanes_of_runs(f, breaks or [f.i64(self.lanes)])[:runs]
+            pieces = [self._apart(f, f.select(lanes, full, zero)) for lanes in found]
+            return [[self._bits(f, piece) for piece in run] for run in pieces]
 
-        own_masks = [[masks(run, vector) for run in range(runs)] for vector in range(self.vectors)]
+        own_masks = [masks(vector) for vector in range(self.vectors)]
 
         def load(f: Function, starts: list[list[Value]], of_tap: Value, vector: int) -> Value:
             del of_tap
-            if runs == 2:
+            if runs > 1:
                 return self._joined(f, starts, own_masks[vector], vector)
             return self._run(f, starts[0][vector], own_masks[vector][0])
 
         return load
 
     def _starts(self, f: Function, x: Value, own: Value) -> list[list[Value]]:
+        element = self.kernel.element.compute
         return [
             [
-                f.offset(
-                    self.kernel.element.compute,
-                    x,
-                    f.load(I64, self._slot(f, own, 1 + run * self.vectors + vector)),
-                )
+                f.offset(element, x, f.load(I64, self._start_of(f, own, run, vector)))
                 for vector in range(self.vectors)
             ]
-            for run in range(2)
+            for run in range(self.runs)
         ]
 
     def _entry(self, f: Function, table: Value, own: Value, step: Size) -> tuple[Value, Value]:
         """The offset of a step's tap, and its masks."""
         entry = f.offset(I64, table, f.mul_size(step, 2))
-        masks = f.offset(self.integer, self.masks(f, own), f.load(I64, f.offset(I64, entry, 1)))
+        masks = f.offset(I8, self.masks(f, own), f.load(I64, f.offset(I64, entry, 1)))
         return f.load(I64, entry), masks
 
     def _moved(self, f: Function, starts: list[list[Value]], offset: Value) -> list[list[Value]]:
@@ -463,10 +517,13 @@ class Windows:
         kind = f.load(I64, own)
         ways: dict[int, Callable[[], Sequence[Value]]] = {
             _ONE_RUN: lambda: vectors(self._load_one_run),
-            _TWO_RUNS: lambda: vectors(self._load_two_runs),
+            _TWO_RUNS: lambda: vectors(self._load_runs(2)),
             _ONE_INSIDE: lambda: vectors(self._inside(f, own, 1)),
             _TWO_INSIDE: lambda: vectors(self._inside(f, own, 2)),
         }
+        if self.runs == 4:
+            ways[_FOUR_RUNS] = lambda: vectors(self._load_runs(4))
+            ways[_FOUR_INSIDE] = lambda: vectors(self._inside(f, own, 4))
 
         def first_of(left: list[int]) -> Sequence[Value]:
             if not left:
