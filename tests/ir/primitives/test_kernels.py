@@ -413,6 +413,18 @@ def test_sorting(shape, dtype):
             check(node(sorting.FIRST_PLACES, [types_of(keys)], [result], count=count), [keys])
 
 
+@pytest.mark.parametrize("dtype", ["int32", "int64"])
+def test_sorting_rows_by_themselves(dtype):
+    """As long as parts in lanes are, one less and one more; and longer than the longest."""
+    generator = numpy.random.default_rng(1)
+    powers = {2**n + more for n in range(4, 15) for more in (-1, 0, 1)}
+    for length in sorted(powers | {17, 20, 100, 300, 500, 1000, 5000}):
+        info = numpy.iinfo(dtype)
+        keys = generator.integers(info.min, info.max, (1 + length % 2, length), dtype)
+        keys[:, generator.integers(0, length, 3)] = info.max, info.min, -1
+        check(node(sorting.SORT, [types_of(keys)], [types_of(keys)]), [keys])
+
+
 @pytest.mark.parametrize("primitive", [sorting.SORT, sorting.SORT_PLACES], ids=str)
 def test_keys_that_are_none(primitive):
     results = [((3, 7), "int32")] * (1 + (primitive is sorting.SORT_PLACES))

@@ -1,6 +1,6 @@
 """Sorting many rows at once: each lane of a vector has a row of its own, and rows are sorted by a
 network of comparisons, the same for all. No branch and no shuffle, but for turning rows into lanes
-and back.
+and back. A single row is cut into as many parts as there are lanes, which are merged in the end.
 
 The network (Batcher's bitonic one, with the first stage of each merge turned so that all
 comparisons put the smaller key first) is taken several stages a pass: as many as fit in registers.
@@ -11,7 +11,8 @@ which are the lower halves of numbers twice as wide, no two numbers are equal, a
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import functools
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import TYPE_CHECKING
@@ -19,6 +20,7 @@ from typing import TYPE_CHECKING
 from heterosis.backends.native.codegen.emit.builder import (
     I1,
     I64,
+    PTR,
     Function,
     Module,
     Size,
@@ -66,11 +68,57 @@ class Network:
 
 def emit_batches(module: Module, name: str, network: Network, frame: Frame) -> None:
     """Define `@name`, the body of a loop over batches of `network.lanes` rows."""
+    _emit_batch(module, f"{name}.one", network)
     f, v, begin, end, worker = frame.body(module, network.target, name)
     mine = f.offset(Type("i8"), v.scratch, f.mul(worker, v.room))
+    pointers = [v.keys, v.sorted, *([v.places] if network.places else []), mine]
     with f.loop(begin, end) as loop:
-        _Batch(f, network, v, f.mul_size(loop.index, network.lanes), mine).sort()
+        first = f.i64(f.mul_size(loop.index, network.lanes))
+        f.call(f"{name}.one", [*pointers, first, v.rows, v.length, constant(I64, 0)])
     f.ret()
+
+
+def _emit_batch(module: Module, name: str, network: Network) -> None:
+    """Define `@name(keys, sorted[, places], memory, first, rows, length, one)`: as many rows as a
+    vector has lanes, from row `first` on. If they are parts of `one` row, a part has as many keys
+    as a block, or that number doubled any number of times."""
+    pointers = ["keys", "sorted", *(["places"] if network.places else []), "memory"]
+    numbers = ["first", "rows", "length", "one"]
+    labels = [(p, PTR) for p in pointers] + [(n, I64) for n in numbers]
+    attributes = network.target.function_attributes
+    f = module.function(name, labels, attributes=attributes)
+    v = SimpleNamespace(**dict(zip(pointers + numbers, f.parameters, strict=True)))
+    _Batch(f, network, v, v.first, v.memory).sort(v.one)
+    f.ret()
+
+
+def sort_row(
+    f: Function, batches: str, network: Network, keys: Value, result: Value, length: Value,
+    memory: Value,
+) -> None:  # fmt: skip
+    """Sort a row of keys by what `emit_batches` defined, in memory for four times as many keys."""
+    key, lanes = network.vector, network.lanes
+    each = f.max_size(network.block, f.div_size(f.add_size(length, lanes - 1), lanes))
+    zeros = f.call("llvm.ctlz.i64", [f.i64(f.sub_size(each, 1)), constant(I1, 0)], I64)
+    part = f.binary("shl", f.i64(1), f.sub(f.i64(64), zeros))
+    whole = f.mul_size(part, lanes)
+    padded = f.offset(key, memory, whole)
+
+    def inside(at: Size) -> Value:
+        items = ", ".join(f"i64 {i}" for i in range(lanes))
+        left = f.splat(f.i64(f.sub_size(length, at)), lanes)
+        return f.compare("slt", Value(Type("i64", lanes), f"<{items}>"), left)
+
+    with f.loop(0, whole, lanes) as loop:
+        mask = inside(loop.index)
+        found = f.masked_load(key, f.offset(key, keys, loop.index), mask)
+        found = f.select(mask, found, constant(key, -1))
+        f.store(found, f.offset(key, padded, loop.index))
+    one = constant(I64, 1)
+    f.call(f"{batches}.one", [padded, padded, memory, f.i64(0), f.i64(lanes), part, one])
+    with f.loop(0, length, lanes) as loop:
+        found = f.load(key, f.offset(key, padded, loop.index))
+        f.masked_store(found, f.offset(key, result, loop.index), inside(loop.index))
 
 
 def merged_at_once(stages: int, *, turned: bool) -> Iterator[tuple[int, int]]:
@@ -114,7 +162,8 @@ class _Batch:
     def _key(self) -> Type:
         return Type(f"i{self.network.key_bits}", self.network.lanes)
 
-    def sort(self) -> None:
+    def sort(self, one: Value) -> None:
+        """All rows, and if they are parts of `one`, all together."""
         f, network, length = self.f, self.network, self.v.length
         rows = self._rows()
         with f.loop(0, length, network.block) as loop:
@@ -125,6 +174,8 @@ class _Batch:
             for i, vector in enumerate(found):
                 f.store(vector, self._at(f.add_size(loop.index, i)))
         self._merge()
+        if not network.places:
+            f.if_else(f.compare("ne", one, f.i64(0)), self._merge_lanes)
         with f.loop(0, length, network.lanes) as loop:
             self._store_square(rows, loop.index)
 
@@ -284,7 +335,11 @@ class _Batch:
 
             f.if_else(f.compare("eq", f.i64(first), f.i64(count)), turned)
         pairs = f.binary("and", f.sub(f.add(length, half), f.i64(1)), f.neg(run))
-        end = f.min_size(length, pairs)
+        self._finish_merging(stride, f.min_size(length, pairs))
+
+    def _finish_merging(self, stride: Value, end: Size) -> Sequence[Value]:
+        """The stages of a merge below a distance of `stride`, as many a pass as there can be."""
+        f, length, stages = self.f, self.v.length, self.network.stages
         with f.repeat([f.binary("lshr", stride, f.i64(stages))]) as rest:
             (stride,) = rest.carried
             with (
@@ -296,3 +351,66 @@ class _Batch:
                 self._pass(stages, False, lower, f.i64(upper), stride)
             rest.next = [f.binary("lshr", stride, f.i64(stages))]
             rest.more = f.compare("sge", stride, f.i64(self.network.block))
+        return ()
+
+    # -- parts of one row -------------------------------------------------------------------------
+
+    def _merge_lanes(self) -> Sequence[Value]:
+        """Merge the rows in pairs of neighbouring lanes, then of pairs of lanes, and so on."""
+        f, lanes = self.f, self.network.lanes
+        with f.repeat([f.i64(2)]) as level:
+            (width,) = level.carried
+            for some in range(1, lanes.bit_length()):
+                is_width = f.compare("eq", width, f.i64(1 << some))
+                f.if_else(is_width, functools.partial(self._compare_lanes, 1 << some))
+            self._merge_below()
+            level.next = [f.add(width, width)]
+            level.more = f.compare("slt", width, f.i64(lanes))
+        return ()
+
+    def _compare_lanes(self, width: int) -> Sequence[Value]:
+        """The first stages of merging rows in `width` lanes: those of keys in different lanes. In
+        the very first one a key meets the one as far from the end as it is from the beginning."""
+        f, vector, lanes = self.f, self.network.vector, range(self.network.lanes)
+        count, half = len(lanes), width // 2
+        mirrored = [i ^ (width - 1) for i in lanes]
+        with f.loop(0, f.div_size(self.v.length, 2)) as loop:
+            behind = f.sub_size(f.sub_size(self.v.length, 1), loop.index)
+            at = self._at(loop.index), self._at(behind)
+            first, last = (f.load(vector, pointer) for pointer in at)
+            turned = f.shuffle(last, last, mirrored)
+            low, high = (f.intrinsic(m, first, turned) for m in ("smin", "smax"))
+            upper = f.shuffle(low, high, [i + count * bool(i & half) for i in lanes])
+            lower = f.shuffle(low, high, [mirrored[i] + count * bool(i & half) for i in lanes])
+            for found, pointer in zip((upper, lower), at, strict=True):
+                f.store(self._within_lanes(found, half // 2), pointer)
+        return ()
+
+    def _within_lanes(self, keys: Value, distance: int) -> Value:
+        """The stages of comparing lanes so far apart, and half as far, down to neighbours."""
+        f, lanes = self.f, range(self.network.lanes)
+        while distance:
+            other = f.shuffle(keys, keys, [i ^ distance for i in lanes])
+            low, high = (f.intrinsic(m, keys, other) for m in ("smin", "smax"))
+            keys = f.shuffle(low, high, [i + len(lanes) * bool(i & distance) for i in lanes])
+            distance //= 2
+        return keys
+
+    def _merge_below(self) -> None:
+        """The last stages of a merge: those of keys in one lane."""
+        f, length, stages = self.f, self.v.length, self.network.stages
+        level = f.call("llvm.cttz.i64", [length, constant(I1, 1)], I64)
+        first = f.add_size(f.rem_size(f.sub(level, f.i64(1)), stages), 1)
+        stride = f.binary("lshr", length, f.i64(first))
+        half = f.binary("lshr", length, f.i64(1))
+        for count in range(1, stages + 1):
+
+            def taken(count: int = count) -> Sequence[Value]:
+                with f.loop(0, stride) as loop:
+                    upper = f.add(loop.index, half)
+                    self._pass(count, False, loop.index, upper, stride)
+                return ()
+
+            f.if_else(f.compare("eq", f.i64(first), f.i64(count)), taken)
+        more = f.compare("sgt", length, f.i64(self.network.block))
+        f.if_else(more, lambda: self._finish_merging(stride, length))

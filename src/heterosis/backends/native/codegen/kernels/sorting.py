@@ -1,13 +1,15 @@
 """Sorting rows of unsigned integers, alone or with the places they came from; stable.
 
-Many rows of up to some thousand keys by a network of comparisons (`networks`). Few short ones by
-counting: an element's place is the number of elements before it. Long ones by radix, eight bits a
-pass from the lowest up, leaving out passes in which all digits are equal. Nothing branches on a
-comparison, hence no branch that a processor could mispredict.
+Many rows of up to some thousand keys by a network of comparisons (`networks`); of few rows, each in
+parts by such a network, where places are not asked for. Few short ones by counting: an element's
+place is the number of elements before it. Long ones by radix, eight bits a pass from the lowest up,
+leaving out passes in which all digits are equal. Nothing branches on a comparison, hence no branch
+that a processor could mispredict.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -22,14 +24,15 @@ from heterosis.backends.native.codegen.emit.builder import (
     Value,
     constant,
 )
-from heterosis.backends.native.codegen.kernels.networks import Network, emit_batches
+from heterosis.backends.native.codegen.kernels.networks import Network, emit_batches, sort_row
 from heterosis.backends.native.codegen.target import Target
 
 if TYPE_CHECKING:
     from heterosis.backends.native.codegen.kernels.matmul.frame import Frame
 
 _FEW = 4
-_SHORT = 32
+_SHORT, _SHORT_BESIDE_LANES = 32, 16  # keys of a row that are sorted by counting
+_LONGEST_ROW = 1 << 14  # in a network's lanes, which take a fifth to a half of the time by radix
 _DIGITS = 256
 
 
@@ -90,7 +93,7 @@ def emit_sort(module: Module, target: Target, name: str, sort: RowSort) -> None:
         f.if_else(fits, in_batches, row_by_row)
         emit_batches(module, f"{name}.batches", network, frame)
     f.ret()
-    _emit_rows(module, f"{name}.rows", sort, frame)
+    _emit_rows(module, target, name, sort, frame)
 
 
 def network_for(target: Target, sort: RowSort) -> Network | None:
@@ -105,13 +108,21 @@ def longest(network: Network) -> int:
     return 8192 if network.lanes >= 4 else 128
 
 
-def _emit_rows(module: Module, name: str, sort: RowSort, frame: Frame) -> None:
-    f = module.function(name, abi.LOOP_BODY_PARAMETERS)
+def sorts_rows(target: Target, sort: RowSort) -> bool:
+    """Whether the lanes of a network sort a row by itself, in parts."""
+    network = network_for(target, sort)
+    return network is not None and not sort.places and target.has_masks(sort.bits)
+
+
+def _emit_rows(module: Module, target: Target, kernel: str, sort: RowSort, frame: Frame) -> None:
+    name = f"{kernel}.rows"
+    f = module.function(name, abi.LOOP_BODY_PARAMETERS, attributes=target.function_attributes)
     context, begin, end, worker = f.parameters
     histogram = f.allocate(I64, _DIGITS * sort.bits // 8)
     v = frame.load(f, context)
     mine = f.offset(Type("i8"), v.scratch, f.mul(worker, v.room))
-    short = f.compare("sle", v.length, constant(I64, _SHORT))
+    in_lanes = sorts_rows(target, sort)
+    short = f.compare("sle", v.length, f.i64(_SHORT_BESIDE_LANES if in_lanes else _SHORT))
     with f.loop(begin, end) as loop:
         at = f.mul(loop.index, v.length)
         keys, result = (f.offset(sort.key, p, at) for p in (v.keys, v.sorted))
@@ -122,11 +133,20 @@ def _emit_rows(module: Module, name: str, sort: RowSort, frame: Frame) -> None:
             row.by_counting()
             return ()
 
+        def by_lanes(row: _Row = row) -> tuple[()]:
+            network = Network(target, sort.bits, sort.places)
+            sort_row(f, f"{kernel}.batches", network, row.keys, row.result, v.length, mine)
+            return ()
+
         def by_radix(row: _Row = row) -> tuple[()]:
             row.by_radix(histogram, mine)
             return ()
 
-        f.if_else(short, by_counting, by_radix)
+        def longer() -> Sequence[Value]:
+            few = f.compare("sle", v.length, f.i64(_LONGEST_ROW))
+            return f.if_else(few, by_lanes, by_radix) if in_lanes else by_radix()
+
+        f.if_else(short, by_counting, longer)
     f.ret()
 
 

@@ -39,7 +39,8 @@ def _kernel(places: bool) -> Callable[..., KernelCode]:
         room = -(-length * sort.item_bytes // 64) * 64
         network = code.network_for(machine.target, sort)
         if network is not None:
-            vectors = largest(2 * smallest(length, code.longest(network)), network.block)
+            # Twice the vectors that many rows need hold a row in parts and its copy as well.
+            vectors = largest(2 * smallest(length, code.longest(network)), 2 * network.block)
             room = largest(room, vectors * machine.target.vector_bytes)
         row_nanoseconds = max(length * sort.bits / 8 * _NANOSECONDS, 1.0)
 
