@@ -64,9 +64,9 @@ def pair_product(a: Pair, b: Pair) -> Pair:
     return product, fma(a[0], b[1], fma(a[1], b[0], lost))
 
 
-def pair_quotient(a: Pair, b: Pair) -> Pair:
-    """a / b with one division."""
-    inverse = 1.0 / b[0]
+def pair_quotient(a: Pair, b: Pair, inverse: Number | None = None) -> Pair:
+    """a / b with one division, or with none, if the `inverse` of b is known to some units."""
+    inverse = 1.0 / b[0] if inverse is None else inverse
     first = a[0] * inverse
     rest = residual(a[0], first, b[0]) + (a[1] - first * b[1])
     return first, rest * inverse

@@ -84,6 +84,17 @@ def estimated_reciprocal(x: Number) -> Number:
     return _by_registers(estimate, x)
 
 
+def estimated_inverse_root(x: Number) -> Number:
+    """`1 / sqrt(x)` within 2^-14 of it; only where `estimates`."""
+    f = x.f
+
+    def estimate(x: Value) -> Value:
+        arguments = [x, literal(x.type, 0.0), _EVERY_LANE]
+        return f.call("llvm.x86.avx512.rsqrt14.ps.512", arguments, x.type)
+
+    return _by_registers(estimate, x)
+
+
 def normalises(x: Number) -> bool:
     """Whether `exponent`, `fraction` and `nearest_step` serve numbers like `x`."""
     target = _target_of(x)

@@ -123,14 +123,21 @@ def log1p(x: Number) -> Number:
     """log(1 + x), accurate for small x."""
     u = x + 1.0
     # What rounding took, exactly: from 2^24 up, where u - 1 rounds, nothing that matters.
-    lost = x - (u - 1.0)
+    return log_of_sum(u, x - (u - 1.0), positive=False).with_sign_of(x)
+
+
+def log_of_sum(
+    u: Number, lost: Number, doublings: Number | None = None, *, positive: bool = True
+) -> Number:
+    """log((u + lost) * 2^doublings), accurate near 1; `lost` is a few units of u at most, and zero
+    where that is infinite; or `u`, if it need not be `positive`, zero or infinite."""
     m, e = fraction(u), exponent(u)
     index = m.bits >> 18
     c = entry("log.inverse", INVERSES, index)
     share = scaled_by(lost, exponent(m) - e)
-    # NaN where u is zero or infinite: a number, as the exponent alone decides there.
-    share = where(share < 2.0**-20, share, 2.0**-20)
-    whole, rest = of_exponent(e, index)
+    if not positive:  # NaN at the ends: a number, as the exponent alone decides there
+        share = where(share < 2.0**-20, share, 2.0**-20)
+    whole, rest = of_exponent(e if doublings is None else e + doublings, index)
     r = fma(m, c, -1.0)
     slope = fma(-r, c, c)  # c / (1 + r), as far as it matters
-    return joined(whole, fma(share, slope, rest), r).with_sign_of(x)
+    return joined(whole, fma(share, slope, rest), r)
