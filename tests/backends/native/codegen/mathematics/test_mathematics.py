@@ -152,6 +152,24 @@ def test_binary_within_stated_ulps(name, dtype, target):
 
 @every_target
 @both_precisions
+def test_angles_of_points_across_the_range(dtype, target):
+    """Points near a diagonal, ones whose angle is below the normal numbers, and far ones."""
+    random = numpy.random.default_rng(6)
+    least = numpy.log10(float(numpy.finfo(dtype).tiny))
+    diagonal = 1 + random.uniform(-1e-3, 1e-3, (2, 50_000))
+    low = 10 ** random.uniform((least - 1, 0), (least + 4, 9), (50_000, 2)).T
+    far = random.uniform(-1, 1, (2, 50_000)) * float(numpy.finfo(dtype).max)
+    y, x = numpy.concatenate([diagonal, low, far], axis=1).astype(dtype)
+    check("arctan2", dtype, target, y, x)
+    if dtype == "float32":
+        normal = slice(50_000)
+        function = kernel("arctan2", dtype, 2, target)
+        exact = REFERENCES["arctan2"](dtype, y[normal], x[normal])
+        assert ulps(function(y, x)[normal], exact).max() <= 1.1
+
+
+@every_target
+@both_precisions
 def test_power_of_results_across_the_range(dtype, target):
     """Bases near one with great exponents, and anything whose power is finite."""
     random = numpy.random.default_rng(5)

@@ -24,8 +24,12 @@ from heterosis.backends.native.codegen.mathematics.number import (
 )
 from heterosis.backends.native.codegen.mathematics.registers import (
     estimated_reciprocal,
+    exponent,
+    fraction,
     looks_up,
+    normalises,
     on_vectors,
+    scaled_by,
 )
 
 # (arctan(t) / t - 1) / t^2 in powers of t^2, |t| <= tan(pi/8): 2^-30.5 and 2^-59.5.
@@ -125,6 +129,35 @@ def _arctan_to_one(x: Number) -> Number:
 
 def arctan2(y: Number, x: Number) -> Number:
     """The angle of the point (x, y), between -pi and pi."""
+    return (on_vectors(_angle_to_one) if normalises(x) else _angle_of_ratio)(y, x)
+
+
+def _angle_to_one(y: Number, x: Number) -> Number:
+    """`arctan2`, by arctan(t) for the smaller part of the larger one, t <= 1."""
+    height, width = abs(y), abs(x)
+    steep = height > width
+    a, b = where(steep, width, height), where(steep, height, width)
+    below = fraction(b)
+    above = scaled_by(a, exponent(below) - exponent(b))
+    # 0 / 0 counts as 0, and of two infinities the quotient as 1.
+    above = where(above.is_nan(), at_most(a, 1.0), above)
+    estimate = estimated_reciprocal(below)
+    inverse = fma(estimate, fma(-estimate, below, 1.0), estimate)
+    t = above * inverse
+    t_lost = fma(-t, below, above) * inverse
+    z = t * t
+    t_lost = fma(t_lost * -0.5, z, t_lost)  # divided by 1 + z, nearly
+    rest = fma(z * t, polynomial(z, ARCTAN_TO_ONE), t_lost)
+    left = x.is_negative()
+    base = choose(steep, quarters(x, 2), choose(left, quarters(x, 4), quarters(x, 0)))
+    sign = where(steep ^ left, x.constant(-1.0), 1.0)
+    total, lost = quick_sum(base[0], t * sign)
+    result = (total + (lost + fma(rest, sign, base[1]))).with_sign_of(y)
+    return where(x.unordered(y), x + y, result)
+
+
+def _angle_of_ratio(y: Number, x: Number) -> Number:
+    """`arctan2`, by arctan of a ratio up to tan(pi/8) and multiples of pi/4."""
     height, width = abs(y), abs(x)
     steep = height > width
     a, b = where(steep, width, height), where(steep, height, width)

@@ -1,7 +1,8 @@
 """How far results may be off, on every processor: tests hold the functions to it."""
 
 # Units of the last place of the exact value, for float32 and float64. `gammaln` has zeros left of
-# 0, next to which less is exact: float32's bound is theirs, float64's holds right of 0.
+# 0, next to which less is exact: float32's bound is theirs, float64's holds right of 0. The bound
+# of `arctan2` for float32 is that of results below the normal numbers; of others it is 1.1.
 ULPS: dict[str, tuple[float, float]] = {
     "exp": (1.0, 1.0),
     "exp2": (1.1, 1.0),
@@ -28,7 +29,7 @@ ULPS: dict[str, tuple[float, float]] = {
     "arcsin": (0.8, 0.8),
     "arccos": (0.8, 0.8),
     "arctan": (1.1, 0.9),
-    "arctan2": (1.0, 1.0),
+    "arctan2": (1.4, 1.0),
     "erf": (1.4, 1.3),
     "erfc": (5.0, 5.0),
     "erfinv": (3.0, 3.0),
