@@ -244,6 +244,37 @@ def test_places_of_nonzero_elements():
     assert np.where(x > 1, x, 0).tolist() == [[0, 2, 0], [0, 0, 3]]
 
 
+@pytest.mark.parametrize("share", [0, 0.01, 0.5, 1])
+@pytest.mark.parametrize("shape", [(64, 64), (3, 50, 40), (5000,)], ids=str)
+def test_large_masks_of_several_dimensions(shape, share):
+    """So many places that our kernels find them: in keys of their own and beside others."""
+    rng = numpy.random.default_rng(3)
+    truths = rng.random(shape) < share
+    values = rng.random((*shape, 2)).astype("float32")
+    x, mask = np.array(values), np.array(truths)
+    turned = np.array(values.transpose(*reversed(range(values.ndim)))).T
+    for found in (x[mask], x[truths], x[mask,], turned[mask], x[mask, :]):
+        numpy.testing.assert_array_equal(found.asnumpy(), values[truths])
+    numpy.testing.assert_array_equal(x[mask, 1].asnumpy(), values[truths, 1])
+    for a, b in zip(np.nonzero(mask), truths.nonzero(), strict=True):
+        assert a.dtype == "int64"
+        numpy.testing.assert_array_equal(a.asnumpy(), b)
+    changed, ours = values.copy(), x.copy()
+    changed[truths], ours[mask] = values[truths] * 2, x[mask] * 2
+    numpy.testing.assert_array_equal(ours.asnumpy(), changed)
+    x.attach_grad()
+    with autograd.record():
+        y = (x[mask] * 3).sum()
+    y.backward()
+    wanted = 3 * numpy.repeat(truths[..., None], 2, -1)
+    numpy.testing.assert_array_equal(x.grad.asnumpy(), wanted)
+
+
+def test_a_large_mask_that_does_not_fit():
+    with pytest.raises(IndexingError, match="a mask of shape \\(64, 65\\) cannot select"):
+        np.zeros((64, 64))[np.ones((64, 65), dtype="bool")]
+
+
 def test_take_outside(engine):
     x = np.arange(4)
     with pytest.raises(IndexingError, match="index 9 is out of bounds for axis 0"):

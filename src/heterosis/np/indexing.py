@@ -24,7 +24,13 @@ from heterosis.ir.traced_sizes import is_traced
 from heterosis.ir.types import is_float
 from heterosis.np import convert
 from heterosis.ops.array.counting import roomy, true_places
-from heterosis.ops.array.indexing import assign_part, gather, scatter, select_part
+from heterosis.ops.array.indexing import (
+    assign_part,
+    gather,
+    scatter,
+    select_part,
+    unravel_index,
+)
 from heterosis.ops.array.shape import reshape, transpose
 from heterosis.ops.math.cast import copy as _copy
 from heterosis.ops.math.elementwise import where as _choose
@@ -40,7 +46,7 @@ def getitem(x: ndarray, key: Any) -> ndarray:
     """`x[key]` for keys that select by elements."""
     if modes.follows() and (part := _part(x, key)) is not None:
         return select_part(x, *part)
-    selection = _Selection(x, key)
+    selection = _Selection(*_by_one_axis(x, key))
     view = selection.view()
     if not selection.indices:
         return view
@@ -199,6 +205,16 @@ def _lone_mask(x: ndarray, key: Any) -> ndarray | None:
     return None
 
 
+def _by_one_axis(x: ndarray, key: Any) -> tuple[ndarray, Any]:
+    """`x` and `key` as they are, or, if that is a large mask over several leading dimensions, with
+    one dimension in place of these: one row of places then, not one for each of them."""
+    mask = key[0] if isinstance(key, tuple) and len(key) == 1 else key
+    if not _has_many(mask) or mask._dtype_name != "bool" or mask.ndim == 1:
+        return x, key
+    _check_mask(mask.shape, x.shape, 0)
+    return reshape(x, (mask.size, *x.shape[mask.ndim :])), reshape(mask, (mask.size,))
+
+
 def _is_single(value: Any) -> bool:
     return isinstance(value, bool | int | float) or getattr(value, "size", 0) == 1
 
@@ -217,31 +233,34 @@ def _check_mask(mask: tuple[int, ...], shape: tuple[int, ...], axis: int) -> Non
 def nonzero(a: Any) -> tuple[ndarray, ...]:
     """The places of the elements that are not zero, one array of indices a dimension. Waits for
     `a`, since their number depends on it."""
-    if (places := _places_of_many(a)) is not None:
-        return (places,)
+    if _has_many(a):
+        return tuple(_places_of_many(a))
     return tuple(convert.from_numpy(i) for i in numpy.nonzero(_values("nonzero", a)))
 
 
 _MANY = 4096  # fewer take no longer through NumPy
 
 
-def _places_of_many(a: Any) -> ndarray | None:
-    """Where the elements of a long row of ours are not zero; None if it is none."""
-    if not isinstance(a, ndarray) or a.ndim != 1 or a.size < _MANY or modes.is_capturing():
-        return None
-    if a._device >= _core.first_remote:
-        return None
-    truths = a if a._dtype_name == "bool" else a.astype("bool")
-    count = count_nonzero(truths).item()
+def _has_many(a: Any) -> bool:
+    """Whether it is an array with so many elements that our kernels find places in it faster."""
+    if not isinstance(a, ndarray) or a.size < _MANY or modes.is_capturing():
+        return False
+    return a._device < _core.first_remote
+
+
+def _places_of_many(a: ndarray) -> list[ndarray]:
+    """Where the elements are not zero, along each dimension."""
+    row = reshape(a if a._dtype_name == "bool" else a.astype("bool"), (a.size,))
+    count = count_nonzero(row).item()
     # More room than is needed by a group of truths, which are then placed all at once.
-    return true_places(truths, roomy(count + 64))[:count]
+    places = true_places(row, roomy(count + 64))[:count]
+    return [places] if a.ndim == 1 else [*unravel_index(places, a.shape)]
 
 
 def flatnonzero(a: Any) -> ndarray:
     """The places of the elements that are not zero, in the flattened array; waits for `a`."""
-    places = _places_of_many(a.reshape(-1) if isinstance(a, ndarray) else a)
-    if places is not None:
-        return places
+    if _has_many(a):
+        return _places_of_many(a.reshape(-1))[0]
     return convert.from_numpy(numpy.flatnonzero(_values("flatnonzero", a)))
 
 
@@ -394,8 +413,9 @@ class _Mask:
         return self.values.shape
 
     def places(self) -> list[ndarray]:
-        if (places := _places_of_many(self.array)) is not None:
-            return [places]
+        many = convert.from_numpy(self.values) if self.array is None else self.array
+        if _has_many(many):
+            return _places_of_many(many)
         found = numpy.nonzero(self.values if self.shape else self.values.reshape(1))
         return [convert.from_numpy(i.astype("int64")) for i in found]
 
