@@ -24,11 +24,34 @@ class Numpy:
         shifted = self.np.exp(x - self.np.max(x, axis=-1, keepdims=True))
         return shifted / self.np.sum(shifted, axis=-1, keepdims=True)
 
+    def sort(self, x):
+        return self.np.sort(x)
+
+    def rows(self, x, places):
+        return self.np.take(x, places, axis=0)
+
+    def turned(self, x):
+        return x.T.copy()
+
     def to_numpy(self, x):
         return numpy.asarray(x)
 
 
-class Heterosis(Numpy):
+class Layers:
+    """What NumPy has none of, as Gluon has it."""
+
+    def convolution(self, x, filters, stride):
+        count, _, *taps = filters.shape
+        return self.npx.convolution(
+            x, filters, kernel=tuple(taps), stride=(stride, stride), pad=(1, 1), num_filter=count,
+            no_bias=True,
+        )  # fmt: skip
+
+    def pooling(self, x):
+        return self.npx.pooling(x, kernel=(2, 2), stride=(2, 2), pool_type="max")
+
+
+class Heterosis(Layers, Numpy):
     def __init__(self):
         import heterosis
 
@@ -36,7 +59,7 @@ class Heterosis(Numpy):
         self.wait, self.softmax = self.npx.waitall, self.npx.softmax
 
 
-class Mxnet(Numpy):
+class Mxnet(Layers, Numpy):
     def __init__(self):
         numpy.bool = numpy.bool_  # MXNet 1.9.1 asks for it, NumPy 1.23 warns of it
         import mxnet
@@ -61,6 +84,21 @@ class Torch(Numpy):
 
     def softmax(self, x):
         return self.np.softmax(x, -1)
+
+    def sort(self, x):
+        return self.np.sort(x)[0]
+
+    def rows(self, x, places):
+        return self.np.index_select(x, 0, places)
+
+    def turned(self, x):
+        return x.T.contiguous()
+
+    def convolution(self, x, filters, stride):
+        return self.np.nn.functional.conv2d(x, filters, stride=stride, padding=1)
+
+    def pooling(self, x):
+        return self.np.nn.functional.max_pool2d(x, 2)
 
 
 LIBRARIES = {"heterosis": Heterosis, "numpy": Numpy, "torch": Torch, "mxnet": Mxnet}
@@ -99,9 +137,30 @@ def cases(library):
     table = normal(1000, 1000)
     yield "softmax, 1000 x 1000", lambda: library.softmax(table), True
 
+    positive = library.array(generator.uniform(0.1, 3, _MILLION).astype("float32"))
+    yield "log, 1M", lambda: np.log(positive), True
+    yield "power, 1M", lambda: positive**a, True
+    yield "arctan2, 1M", lambda: np.arctan2(a, b), True
+    yield "argmax of rows, 1000 x 1000", lambda: np.argmax(table, 1), True
+    yield "cumsum of rows, 1000 x 1000", lambda: np.cumsum(table, 1), True
+    few = normal(512)
+    yield "sort, 512", lambda: library.sort(few), True
+    yield "sort of rows, 1000 x 1000", lambda: library.sort(table), True
+    above = table > 0
+    yield "x[x > 0], 1000 x 1000", lambda: table[above], True
+    places = library.array(generator.integers(0, 1000, 4096))
+    yield "4096 rows of 1000 x 1000", lambda: library.rows(table, places), True
+    yield "transposed copy, 1000 x 1000", lambda: library.turned(table), True
     for side in (64, 128, 256, 512, 1024, 2048):
         p, q = normal(side, side), normal(side, side)
         yield f"dot, {side} x {side}", lambda p=p, q=q: np.matmul(p, q), True
+
+    if hasattr(library, "convolution"):
+        image, filters = normal(8, 32, 28, 28), normal(64, 32, 3, 3)
+        for stride in (1, 2):
+            title = f"64 filters of 3 x 3 on 8 x 32 x 28 x 28, stride {stride}"
+            yield title, lambda s=stride: library.convolution(image, filters, s), True
+        yield "largest of 2 x 2, 8 x 32 x 28 x 28", lambda: library.pooling(image), True
 
 
 def measure(contender: str) -> dict:
