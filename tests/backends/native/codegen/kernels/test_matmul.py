@@ -201,6 +201,9 @@ def test_chosen_variants(dtype):
     [
         ((1, 64, 512), ("rows", "columns"), "dots_of_columns"),
         ((512, 1, 64), ("rows", "rows"), "dots_of_rows"),
+        ((64, 10, 512), ("rows", "columns"), "dots_of_rows"),
+        ((64, 10, 20), ("rows", "columns"), "rows"),
+        ((8, 300, 64), ("rows", "columns"), "dots_of_columns"),
         ((512, 1, 64), ("columns", "rows"), "direct_transposed"),
         ((1, 64, 512), ("rows", "rows"), "direct_row"),
         ((8, 8, 8), ("rows", "rows"), "direct"),
@@ -380,11 +383,14 @@ def test_every_number_of_rows_fills_tiles(target):
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("target", HERE, ids=lambda t: t.name)
-@pytest.mark.parametrize("halves", [2, 1, 3])
-def test_a_narrow_last_panel(halves, target, dtype):
-    """No more than its columns is computed, and what is beside the result is not touched."""
+@pytest.mark.parametrize("halves, less", [(2, 0), (1, 0), (3, 0), (1, 1), (2, 1), (3, 1)])
+def test_a_narrow_last_panel(halves, less, target, dtype):
+    """No more is computed than the vectors of its columns, and what is beside the result is not
+    touched."""
     shape = tile(target, element(dtype, target))
-    last = halves * shape.lanes // 2
+    last = max(halves * shape.lanes // 2 - less, 1)
+    unit = shape.lanes // 2 if shape.halves else shape.lanes
+    computed = -(-last // unit) * unit
     for panels, m, k in [(0, 1, 5), (0, 50, 33), (1, 7, 600), (2, 23, 1300), (1, 8, 1)]:
         n = panels * shape.columns + last
         a, b = numbers((m, k), dtype), operand((k, n), dtype, "rows")
@@ -393,7 +399,7 @@ def test_a_narrow_last_panel(halves, target, dtype):
         actual = problem_of(a, b, c, variant="panels")
         packed = pack(target, actual, b)
         actual = choose(problem_of(a, b, c, b_packed=True), target, WORKERS)
-        assert actual.narrow == (last if shape.halves or (halves == 2 < 2 * shape.vectors) else 0)
+        assert actual.narrow == (computed if computed < shape.columns else 0)
         run(target, actual.generic(), actual, a, packed, c)
         check(c, a, b)
         assert (wide[[0, -1]] == 7).all()

@@ -19,7 +19,7 @@ from heterosis.ir import views
 from heterosis.ir.primitives.elementwise import MULTIPLY
 from heterosis.ir.primitives.products import MATMUL
 from heterosis.ir.program import Node, Value, apply
-from heterosis.ir.strided import Strided
+from heterosis.ir.strided import Strided, moved
 from heterosis.ir.types import TensorType
 
 if TYPE_CHECKING:  # the functions below import it when the first product is planned
@@ -144,7 +144,24 @@ def _packs(node: Node, fixed: Callable[[Value], bool], machine: Machine) -> Valu
     few = m <= _FEW or n <= _FEW or not b.size
     if few or b.ndim != 2 or b.dtype not in ("float32", "float64") or not fixed(b):
         return None
+    if _is_of_rows(node, machine):
+        return None
     return apply(MATMUL_PACKED, (a, packed_right(b, machine)), node.types[0])
+
+
+def _is_of_rows(node: Node, machine: Machine) -> bool:
+    """Whether the columns of the right operand are rows of what it shows, and so few that their dot
+    products with the left one's beat packing."""
+    from heterosis.backends.native.codegen.kernels import matmul as code
+
+    a, b = node.inputs
+    shown, moves = views.unviewed(b)
+    right = moved(Strided.contiguous(shown.shape), moves)
+    if right is None:
+        return False
+    left, result = (Strided.contiguous(shape) for shape in (a.shape, node.types[0].shape))
+    problem = _problem(a.dtype, left, right, result)
+    return code.choose(problem, machine.target, 1).variant == "dots_of_rows"
 
 
 def packed_right(b: Value, machine: Machine, *, one_block: bool = False) -> Value:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from math import prod
 
+from heterosis.backends.native.codegen.kernels.matmul.dots import takes_several
 from heterosis.backends.native.codegen.kernels.matmul.element import Element, element
 from heterosis.backends.native.codegen.kernels.matmul.panels import SHARED_ROWS
 from heterosis.backends.native.codegen.kernels.matmul.problem import Problem
@@ -28,8 +29,10 @@ _SMALL_LEFT = 1 << 18
 # Up to so many rows, turning a product gains 1 to 25% with one thread. With more threads it loses
 # as much where it is small: they have to meet when the rows are packed.
 _FEW_TURNED = 1024
-# With so few runs on one side, dot products beat tiles.
+# With so few runs on one side, dot products beat tiles; with so few columns or rows, where sums are
+# at least so deep: several of each side are multiplied at a time then.
 _FEW_DOTS = 4
+_SOME_COLUMNS, _SOME_ROWS, _DEEP = 14, 8, 64
 FEW_ROWS = 4
 _WITH_PANELS = ("copied", "panels", "rows", "strips", "turned")  # the last of which may be narrow
 # Products of fewer multiplications are shared out whole.
@@ -48,9 +51,10 @@ def _variant(problem: Problem, target: Target, workers: int, *, epilogue: bool) 
     if kind.software_half:
         return _packing(m, n)
     if problem.a_column == problem.b_row == 1:
-        if n <= _FEW_DOTS and n <= m:
+        several = takes_several(kind) and k >= _DEEP
+        if n <= (_SOME_COLUMNS if several else _FEW_DOTS) and n <= m:
             return "dots_of_rows"
-        if m <= _FEW_DOTS and problem.b_column != 1:
+        if m <= (_SOME_ROWS if several else _FEW_DOTS) and problem.b_column != 1:
             return "dots_of_columns"
     if n == 1 < m and problem.a_row == 1 and problem.c_row == 1 and not epilogue:
         return "direct_transposed"

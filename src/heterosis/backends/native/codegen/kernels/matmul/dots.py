@@ -5,7 +5,7 @@ This is a matrix times a vector, and a vector times a transposed matrix, as dens
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from types import SimpleNamespace
 
 from heterosis.backends.native.codegen.emit import abi
@@ -94,9 +94,22 @@ def _emit_share(kernel: Kernel, name: str, frame: Frame, by_columns: bool) -> No
 
 def emit_dot_kernels(kernel: Kernel, *, by_columns: bool = True) -> None:
     """What `dots` calls, once a module."""
-    if not kernel.module.defines(kernel.name(f"dot.{_RUNS}.{by_columns}")):
-        for runs in (_RUNS, 1):
-            _emit_dot(kernel, runs, by_columns)
+    if not kernel.module.defines(kernel.name(_dot(_RUNS, 1, by_columns))):
+        for runs, others in (*((_RUNS, others) for others in _together(kernel)), (1, 1)):
+            _emit_dot(kernel, runs, others, by_columns)
+
+
+def takes_several(element: Element) -> bool:
+    """Whether several others are multiplied with the same runs side by side: numbers that need no
+    more than the registers they are multiplied in."""
+    return element.compute.is_float and not element.converts
+
+
+def _together(kernel: Kernel) -> tuple[int, ...]:
+    """How many at a time, the most first: as many sums as registers hold."""
+    if not takes_several(kernel.element):
+        return (1,)
+    return (4, 2, 1) if kernel.target.vector_registers >= 32 else (2, 1)
 
 
 def is_far(kernel: Kernel, f: Function, numbers: Size) -> Value:
@@ -112,9 +125,15 @@ def dots(
     """The runs of the matrix from `first` to before `last`, times all `others`; `far` says what
     `is_far` does."""
     whole = f.add_size(first, f.round_down(f.sub_size(last, first), _RUNS))
-    for begin, end, runs in ((first, whole, _RUNS), (whole, last, 1)):
-        with f.loop(begin, end, runs) as run, f.loop(0, v.others) as other:
-            _call_dot(kernel, f, v, runs, by_columns, run.index, other.index)
+    with f.loop(first, whole, _RUNS) as run:
+        done: Size = 0
+        for others in _together(kernel):
+            behind = f.add_size(done, f.round_down(f.sub_size(v.others, done), others))
+            with f.loop(done, behind, others) as other:
+                _call_dot(kernel, f, v, _RUNS, others, by_columns, run.index, other.index)
+            done = behind
+    with f.loop(whole, last) as run, f.loop(0, v.others) as other:
+        _call_dot(kernel, f, v, 1, 1, by_columns, run.index, other.index)
 
 
 def _finish(
@@ -127,68 +146,85 @@ def _finish(
 
 
 def _call_dot(
-    kernel: Kernel, f: Function, v: SimpleNamespace, runs: int, by_columns: bool,
+    kernel: Kernel, f: Function, v: SimpleNamespace, runs: int, others: int, by_columns: bool,
     run: Value, other: Value,
 ) -> None:  # fmt: skip
     storage = kernel.element.storage
     row, column = (other, run) if by_columns else (run, other)
     left = f.offset(storage, v.a, f.mul_size(row, v.a_row))
     right = f.offset(storage, v.b, f.mul_size(column, v.b_column))
-    matrix, vector = (right, left) if by_columns else (left, right)
-    apart, results = (v.b_column, 1) if by_columns else (v.a_row, v.c_row)
     to = f.offset(storage, v.c, f.add_size(f.mul_size(row, v.c_row), column))
-    arguments = [matrix, vector, to, f.i64(apart), f.i64(results), f.i64(v.k), v.far]
+    if by_columns:
+        operands = [right, f.i64(v.b_column), left, f.i64(v.a_row)]
+    else:
+        operands = [left, f.i64(v.a_row), right, f.i64(v.b_column)]
     f.call(
-        kernel.name(f"dot.{runs}.{by_columns}"),
-        [*arguments, v.call, v.batch, f.i64(row), f.i64(column)],
+        kernel.name(_dot(runs, others, by_columns)),
+        [*operands, to, f.i64(v.c_row), f.i64(v.k), v.far, v.call, v.batch]
+        + [f.i64(row), f.i64(column)],
     )
 
 
-def _emit_dot(kernel: Kernel, runs: int, by_columns: bool) -> None:
-    """`dot.<runs>(matrix, vector, c, apart, results, depth, far, call, batch, row, column)`."""
+def _dot(runs: int, others: int, by_columns: bool) -> str:
+    return f"dot.{runs}.{others}.{by_columns}"
+
+
+def _emit_dot(kernel: Kernel, runs: int, others: int, by_columns: bool) -> None:
+    """`dot.<runs>.<others>(matrix, run, vectors, vector, c, c_row, depth, far, call, batch, row,
+    column)`: runs of the matrix, `run` apart, times others, `vector` apart."""
     f = kernel.function(
-        f"dot.{runs}.{by_columns}",
-        [("matrix", PTR), ("vector", PTR), ("c", PTR), ("apart", I64), ("results", I64)]
-        + [("depth", I64), ("far", I64), *PLACE],
+        _dot(runs, others, by_columns),
+        [("matrix", PTR), ("run", I64), ("vectors", PTR), ("vector", I64), ("c", PTR)]
+        + [("c_row", I64), ("depth", I64), ("far", I64), *PLACE],
     )
-    matrix, vector, c, apart, results, depth, far, call, batch, row, column = f.parameters
+    matrix, run, vectors, vector, c, c_row, depth, far, call, batch, row, column = f.parameters
     element, lanes = kernel.element, kernel.tile.lanes
-    rows = [f.offset(element.storage, matrix, f.mul_size(run, apart)) for run in range(runs)]
-    unroll = 1 if frugal(kernel.target, element) else _UNROLL if runs == _RUNS else 4
+    left = [f.offset(element.storage, matrix, f.mul_size(i, run)) for i in range(runs)]
+    right = [f.offset(element.storage, vectors, f.mul_size(i, vector)) for i in range(others)]
+    # Sums whose results are neighbours stand next to each other.
+    pairs = [(i, j) for j in range(others) for i in range(runs)]
+    pairs = pairs if by_columns else sorted(pairs)
+    several = _UNROLL if runs == _RUNS else 4
+    unroll = 1 if frugal(kernel.target, element) or others > 1 else several
     wide = constant(Type(element.compute.element, lanes), 0)
-    whole, vectors = f.round_down(depth, lanes * unroll), f.round_down(depth, lanes)
+    whole, last = f.round_down(depth, lanes * unroll), f.round_down(depth, lanes)
 
-    def step(at: Value, sums: list[Value], width: int) -> list[Value]:
-        other = element.load(f, f.offset(element.storage, vector, at), width)
-        loaded = [element.load(f, f.offset(element.storage, r, at), width) for r in rows]
+    def step(load: Callable[[Value], Value], sums: list[Value]) -> list[Value]:
+        b = [load(pointer) for pointer in right]
+        a = [load(pointer) for pointer in left]
         return [
-            multiply_add(f, element, a, other, total) for a, total in zip(loaded, sums, strict=True)
+            multiply_add(f, element, a[i], b[j], total)
+            for (i, j), total in zip(pairs, sums, strict=True)
         ]
+
+    def loading(at: Value, width: int) -> Callable[[Value], Value]:
+        return lambda pointer: element.load(f, f.offset(element.storage, pointer, at), width)
 
     fetching = None
     if runs == _RUNS:
-        onward, turn = f.mul_size(apart, runs), lanes * unroll * element.size
-        fetching = _Fetching(f, element, rows, onward, turn, depth, far)
-    with f.loop(0, whole, lanes * unroll, [wide] * (runs * unroll)) as loop:
+        onward, turn = f.mul_size(run, runs), lanes * unroll * element.size
+        fetching = _Fetching(f, element, left, onward, turn, depth, far)
+    count = len(pairs)
+    with f.loop(0, whole, lanes * unroll, [wide] * (count * unroll)) as loop:
         if fetching:
             fetching.fetch(loop.index)
         for u in range(unroll):
-            part = slice(u * runs, (u + 1) * runs)
-            loop.next[part] = step(
-                f.i64(f.add_size(loop.index, u * lanes)), loop.carried[part], lanes
-            )
-    sums = [_tree(f, loop.results[run::runs]) for run in range(runs)]
-    with f.loop(whole, vectors, lanes, sums) as loop:
-        loop.next = step(loop.index, loop.carried, lanes)
-    scalars = [_horizontal(f, total) for total in loop.results]
-    with f.loop(vectors, depth, 1, scalars) as loop:
-        loop.next = step(loop.index, loop.carried, 0)
-    for run, total in enumerate(loop.results):
+            part = slice(u * count, (u + 1) * count)
+            at = f.i64(f.add_size(loop.index, u * lanes))
+            loop.next[part] = step(loading(at, lanes), loop.carried[part])
+    sums = [_tree(f, loop.results[i::count]) for i in range(count)]
+    with f.loop(whole, last, lanes, sums) as loop:
+        loop.next = step(loading(loop.index, lanes), loop.carried)
+    totals = _horizontal(f, loop.results)
+    with f.loop(last, depth, 1, totals) as loop:
+        loop.next = step(loading(loop.index, 0), loop.carried)
+    for (i, j), total in zip(pairs, loop.results, strict=True):
+        down, across = (j, i) if by_columns else (i, j)
         if kernel.epilogue:
-            down, right = (0, run) if by_columns else (run, 0)
-            at = Position(call, batch, f.add_size(row, down), f.add_size(column, right))
-            total = kernel.epilogue(f, total, at)
-        element.store(f, total, f.offset(element.storage, c, f.mul_size(results, run)))
+            here = Position(call, batch, f.add_size(row, down), f.add_size(column, across))
+            total = kernel.epilogue(f, total, here)
+        place = f.add_size(f.mul_size(down, c_row), across)
+        element.store(f, total, f.offset(element.storage, c, place))
     f.ret()
 
 
@@ -234,11 +270,19 @@ def _tree(f: Function, values: list[Value]) -> Value:
     return values[0]
 
 
-def _horizontal(f: Function, a: Value) -> Value:
-    """The sum of all lanes, by halves."""
-    lanes = a.type.lanes
-    while lanes > 1:
-        lanes //= 2
-        low = f.shuffle(a, a, list(range(lanes)))
-        a = f.add(low, f.shuffle(a, a, list(range(lanes, 2 * lanes))))
-    return f.extract(a, 0)
+def _horizontal(f: Function, vectors: list[Value]) -> list[Value]:
+    """The sum of all lanes of each of 1, 2, 4 ... vectors: halves of two vectors at a time stand
+    side by side, then halves of these."""
+    count, block = len(vectors), vectors[0].type.lanes
+    while block > 1:
+        lanes, half = vectors[0].type.lanes, block // 2
+        first = [i for i in range(lanes) if i % block < half]
+        if len(vectors) > 1:
+            first += [lanes + i for i in first]
+        behind = [i + half for i in first]
+        vectors = [
+            f.add(f.shuffle(a, b, first), f.shuffle(a, b, behind))
+            for a, b in zip(vectors[::2], vectors[1::2] or vectors, strict=True)
+        ]
+        block = half
+    return [f.extract(v, i) for v in vectors for i in range(v.type.lanes)][:count]

@@ -349,9 +349,9 @@ class PanelProduct:
     """Rows times one panel.
 
     A row is `runs` runs of `depth` neighbours, `a_run` apart, and may well overlap the next one.
-    `width` columns of the panel exist, or more: if fewer than the panel has, then `narrow`, unless
-    that is 0. The panel that is wanted next lies behind this one, unless it is `following`, which
-    may be the same again.
+    `width` columns of the panel exist, or more: if fewer than the panel has, then `narrow` at most,
+    unless that is 0. The panel that is wanted next lies behind this one, unless it is `following`,
+    which may be the same again.
     """
 
     left: EvenRows | ListedRows
@@ -378,9 +378,14 @@ class PanelProduct:
 
     def _last(self, kernel: Kernel, f: Function, scratch: Value) -> Sequence[Value]:
         """The same where fewer columns exist than a panel has."""
-        if self.narrow:
-            return self.whole(kernel.narrowed(self.narrow), f)
-        return self._in_part(kernel, f, scratch)
+        if not self.narrow:
+            return self._in_part(kernel, kernel, f, scratch)
+        narrowed = kernel.narrowed(self.narrow)
+        return f.if_else(
+            f.compare("eq", f.i64(self.width), f.i64(self.narrow)),
+            lambda: self.whole(narrowed, f),
+            lambda: self._in_part(kernel, narrowed, f, scratch),
+        )
 
     def whole(self, kernel: Kernel, f: Function) -> Sequence[Value]:
         """The same where all columns exist that the kernel computes."""
@@ -395,8 +400,11 @@ class PanelProduct:
         behind = f.offset(kernel.element.compute, self.panel, numbers)
         return [left.first, *sizes, self.panel, self.following or behind]
 
-    def _in_part(self, kernel: Kernel, f: Function, scratch: Value) -> Sequence[Value]:
-        """Tile by tile, by way of a tile of scratch memory, to which sums come as they are."""
+    def _in_part(
+        self, kernel: Kernel, computing: Kernel, f: Function, scratch: Value
+    ) -> Sequence[Value]:
+        """Tile by tile, by way of a tile of scratch memory, to which sums come as they are. What is
+        `computing` may leave out columns that do not exist."""
         tile, storage = kernel.tile, kernel.element.storage
         tallest = tile_rows(kernel)
         call, batch, row, column = map(f.i64, self.place)
@@ -407,7 +415,7 @@ class PanelProduct:
             left = self.left.behind(f, storage, i.index)
             place = [call, batch, f.i64(f.add_size(row, i.index)), column]
             into = [scratch, f.i64(tile.columns), height, f.i64(0)]
-            f.call(kernel.name(left.code), [*self._operands(kernel, f, left), *into, *place])
+            f.call(computing.name(left.code), [*self._operands(kernel, f, left), *into, *place])
             to = f.offset(storage, self.to, f.mul_size(i.index, self.c_row))
             sizes = [f.i64(self.c_row), height, f.i64(self.width), self.mode]
             f.call_pointer(edge, [scratch, to, *sizes, *place])

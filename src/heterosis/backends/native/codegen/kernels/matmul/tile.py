@@ -36,12 +36,14 @@ class Tile:
         return self.vectors * self.lanes
 
     def ends_narrow(self, columns: int) -> int:
-        """How many columns the last of the panels has that hold so many: 0 if a kernel for fewer
-        would gain nothing, or if there may be more, since its code would be for these alone."""
+        """How many columns a kernel computes of the last of the panels that hold so many: 0 if one
+        for fewer would gain nothing, or if there may be more, since its code would be for these
+        alone."""
         if is_traced(columns):
             return 0
-        last = columns % self.columns
-        return 0 if last % (self.lanes // 2 if self.halves else self.lanes) else last
+        unit = self.lanes // 2 if self.halves else self.lanes
+        last = -(-(columns % self.columns) // unit) * unit
+        return 0 if last == self.columns else last
 
 
 # (target, computed in) -> rows, vectors, tails, unroll
