@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
+from heterosis.backends.native.codegen.emit.access import lane_numbers
 from heterosis.backends.native.codegen.emit.builder import (
     I1,
     I64,
@@ -103,22 +104,22 @@ def sort_row(
     part = f.binary("shl", f.i64(1), f.sub(f.i64(64), zeros))
     whole = f.mul_size(part, lanes)
     padded = f.offset(key, memory, whole)
-
-    def inside(at: Size) -> Value:
-        items = ", ".join(f"i64 {i}" for i in range(lanes))
-        left = f.splat(f.i64(f.sub_size(length, at)), lanes)
-        return f.compare("slt", Value(Type("i64", lanes), f"<{items}>"), left)
-
     with f.loop(0, whole, lanes) as loop:
-        mask = inside(loop.index)
+        mask = _first_lanes(f, lanes, f.sub_size(length, loop.index))
         found = f.masked_load(key, f.offset(key, keys, loop.index), mask)
         found = f.select(mask, found, constant(key, -1))
         f.store(found, f.offset(key, padded, loop.index))
     one = constant(I64, 1)
     f.call(f"{batches}.one", [padded, padded, memory, f.i64(0), f.i64(lanes), part, one])
     with f.loop(0, length, lanes) as loop:
+        mask = _first_lanes(f, lanes, f.sub_size(length, loop.index))
         found = f.load(key, f.offset(key, padded, loop.index))
-        f.masked_store(found, f.offset(key, result, loop.index), inside(loop.index))
+        f.masked_store(found, f.offset(key, result, loop.index), mask)
+
+
+def _first_lanes(f: Function, lanes: int, count: Size) -> Value:
+    """A mask of so many, or all if there are fewer."""
+    return f.compare("slt", lane_numbers(f, lanes, I64), f.splat(f.i64(count), lanes))
 
 
 def merged_at_once(stages: int, *, turned: bool) -> Iterator[tuple[int, int]]:
@@ -263,10 +264,7 @@ class _Batch:
 
     def _inside(self, column: Size) -> Value:
         """Which of the columns from this one on are there."""
-        f, lanes = self.f, self.network.lanes
-        left = f.splat(f.i64(f.sub_size(self.v.length, column)), lanes)
-        items = ", ".join(f"i64 {i}" for i in range(lanes))
-        return f.compare("slt", Value(Type("i64", lanes), f"<{items}>"), left)
+        return _first_lanes(self.f, self.network.lanes, self.f.sub_size(self.v.length, column))
 
     # -- comparisons ------------------------------------------------------------------------------
 
