@@ -201,9 +201,11 @@ def test_chosen_variants(dtype):
     [
         ((1, 64, 512), ("rows", "columns"), "dots_of_columns"),
         ((512, 1, 64), ("rows", "rows"), "dots_of_rows"),
-        ((64, 10, 512), ("rows", "columns"), "dots_of_rows"),
+        ((64, 10, 512), ("rows", "columns"), "dots_of_several"),
+        ((5, 10, 512), ("rows", "columns"), "dots_of_several"),
+        ((64, 3, 512), ("rows", "columns"), "dots_of_several"),
         ((64, 10, 20), ("rows", "columns"), "rows"),
-        ((8, 300, 64), ("rows", "columns"), "dots_of_columns"),
+        ((4, 10, 512), ("rows", "columns"), "dots_of_columns"),
         ((512, 1, 64), ("columns", "rows"), "direct_transposed"),
         ((1, 64, 512), ("rows", "rows"), "direct_row"),
         ((8, 8, 8), ("rows", "rows"), "direct"),
@@ -406,6 +408,24 @@ def test_a_narrow_last_panel(halves, less, target, dtype):
         assert (wide[:, n:] == 7).all()
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("target", HERE, ids=lambda t: t.name)
+def test_several_dot_products_at_a_time(target, dtype):
+    """Equal rows have equal results, wherever they stand; what is beside the result is not
+    touched."""
+    for m, n, k in itertools.product((1, 2, 5, 12, 67), range(1, 15), (3, 64, 85, 600)):
+        a, b = numbers((m, k), dtype), operand((k, n), dtype, "columns")
+        a[1::2] = a[0]
+        wide, c = result(m + 2, n, a)
+        c = c[1:-1]
+        actual = problem_of(a, b, c, variant="dots_of_several")
+        run(target, actual.generic(), actual, a, b, c)
+        check(c, a, b)
+        assert (c[1::2] == c[0]).all()
+        assert (wide[[0, -1]] == 7).all()
+        assert (wide[:, n:] == 7).all()
+
+
 def test_open_columns_have_no_narrow_panel():
     """Code for such a number of columns would serve no other one."""
     decisions = Decisions({"n": BEST.lanes(4)})
@@ -576,7 +596,8 @@ DISTINCT = ["float32", "float64", "float16", "bfloat16", "bool", "int8", "int16"
 @pytest.mark.parametrize("target", [AVX512, AVX2, FALLBACK, NEON], ids=lambda t: t.name)
 def test_kernels_spill_nothing_and_call_no_library(target, dtype):
     """Register allocation is fragile: a kernel that spills its sums is several times slower."""
-    for variant in ("blocked", "direct", "dots_of_columns"):
+    several = ["dots_of_several"] if dtype in ("float32", "float64") else []
+    for variant in ("blocked", "direct", "dots_of_columns", *several):
         if variant != "blocked" and element(dtype, target).software_half:
             continue  # never chosen
         text = assembly(target, Problem(dtype, variant))

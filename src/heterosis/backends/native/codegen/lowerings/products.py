@@ -161,7 +161,7 @@ def _is_of_rows(node: Node, machine: Machine) -> bool:
         return False
     left, result = (Strided.contiguous(shape) for shape in (a.shape, node.types[0].shape))
     problem = _problem(a.dtype, left, right, result)
-    return code.choose(problem, machine.target, 1).variant == "dots_of_rows"
+    return code.choose(problem, machine.target, 1).variant == "dots_of_several"
 
 
 def packed_right(b: Value, machine: Machine, *, one_block: bool = False) -> Value:

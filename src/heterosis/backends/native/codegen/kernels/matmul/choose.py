@@ -29,10 +29,10 @@ _SMALL_LEFT = 1 << 18
 # Up to so many rows, turning a product gains 1 to 25% with one thread. With more threads it loses
 # as much where it is small: they have to meet when the rows are packed.
 _FEW_TURNED = 1024
-# With so few runs on one side, dot products beat tiles; with so few columns or rows, where sums are
-# at least so deep: several of each side are multiplied at a time then.
+# With so few runs on one side, dot products beat tiles; with so few columns where sums are at least
+# so deep, by which several of each side are multiplied at a time.
 _FEW_DOTS = 4
-_SOME_COLUMNS, _SOME_ROWS, _DEEP = 14, 8, 64
+_SEVERAL_DOTS, _DEEP = 14, 64
 FEW_ROWS = 4
 _WITH_PANELS = ("copied", "panels", "rows", "strips", "turned")  # the last of which may be narrow
 # Products of fewer multiplications are shared out whole.
@@ -51,11 +51,14 @@ def _variant(problem: Problem, target: Target, workers: int, *, epilogue: bool) 
     if kind.software_half:
         return _packing(m, n)
     if problem.a_column == problem.b_row == 1:
-        several = takes_several(kind) and k >= _DEEP
-        if n <= (_SOME_COLUMNS if several else _FEW_DOTS) and n <= m:
-            return "dots_of_rows"
-        if m <= (_SOME_ROWS if several else _FEW_DOTS) and problem.b_column != 1:
+        several = takes_several(kind) and not is_traced(n) and 1 < n <= _SEVERAL_DOTS
+        several = several and k >= _DEEP
+        if n <= _FEW_DOTS and n <= m:
+            return "dots_of_several" if several else "dots_of_rows"
+        if m <= _FEW_DOTS and problem.b_column != 1:
             return "dots_of_columns"
+        if several:
+            return "dots_of_several"
     if n == 1 < m and problem.a_row == 1 and problem.c_row == 1 and not epilogue:
         return "direct_transposed"
     if problem.b_column == 1 and (m <= FEW_ROWS or n * k < _SMALL_RIGHT):

@@ -5,6 +5,7 @@ This is a matrix times a vector, and a vector times a transposed matrix, as dens
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Sequence
 from types import SimpleNamespace
 
@@ -51,15 +52,17 @@ _FAR_BYTES = 2 << 20
 def emit_dots(kernel: Kernel, problem: Problem, name: str) -> None:
     """Define `<name>(call, scratch, batch, a, b, c, <unknown sizes>)`.
 
-    The variant says which operand is the matrix, cut up for the threads: `dots_of_columns`
-    the right one, `dots_of_rows` the left one. The other one has few runs.
+    The variant says which operand is the matrix, cut up for the threads: `dots_of_columns` the
+    right one, `dots_of_rows` and `dots_of_several` the left one. The other one has few runs, of
+    which the last variant takes several at a time.
     """
     by_columns = problem.variant == "dots_of_columns"
+    together = _together(kernel) if problem.variant == "dots_of_several" else (1,)
     # Where results are neighbours, all products share their code, and the epilogue comes after it.
     later = kernel.epilogue if by_columns and not kernel.element.converts else None
     if later:
         kernel = product_kernel(kernel.module, kernel.target, kernel.element.dtype)
-    emit_dot_kernels(kernel, by_columns=by_columns)
+    emit_dot_kernels(kernel, by_columns=by_columns, together=together)
     f, v = core_function(kernel.module, kernel.target, problem, name)
     memory = Frame.allocate(f)
     runs = v.n if by_columns else v.m
@@ -78,25 +81,30 @@ def emit_dots(kernel: Kernel, problem: Problem, name: str) -> None:
     count = ceil_div(f, runs, piece)
     share(f, v.call, f"{name}.share", memory, count, 1, alone=problem.over_batches)
     f.ret()
-    _emit_share(kernel, name, frame, by_columns)
+    _emit_share(kernel, name, frame, by_columns, together)
 
 
-def _emit_share(kernel: Kernel, name: str, frame: Frame, by_columns: bool) -> None:
+def _emit_share(
+    kernel: Kernel, name: str, frame: Frame, by_columns: bool, together: tuple[int, ...]
+) -> None:
     f, v, begin, end, _ = frame.body(kernel.module, kernel.target, f"{name}.share")
     first = f.mul_size(begin, v.piece)
     last = f.min_size(f.mul_size(end, v.piece), v.runs)
-    dots(kernel, f, v, first, last, by_columns=by_columns)
+    dots(kernel, f, v, first, last, by_columns=by_columns, together=together)
     if hasattr(v, "finish"):
         with f.loop(0, v.others) as other:
             _finish(kernel, f, v, other.index, first, last)
     f.ret()
 
 
-def emit_dot_kernels(kernel: Kernel, *, by_columns: bool = True) -> None:
+def emit_dot_kernels(
+    kernel: Kernel, *, by_columns: bool = True, together: tuple[int, ...] = (1,)
+) -> None:
     """What `dots` calls, once a module."""
-    if not kernel.module.defines(kernel.name(_dot(_RUNS, 1, by_columns))):
-        for runs, others in (*((_RUNS, others) for others in _together(kernel)), (1, 1)):
-            _emit_dot(kernel, runs, others, by_columns)
+    several = together != (1,)
+    if not kernel.module.defines(kernel.name(_dot(_RUNS, 1, by_columns, several))):
+        for runs, others in itertools.product((_RUNS, 1), together):
+            _emit_dot(kernel, runs, others, by_columns, several)
 
 
 def takes_several(element: Element) -> bool:
@@ -107,8 +115,7 @@ def takes_several(element: Element) -> bool:
 
 def _together(kernel: Kernel) -> tuple[int, ...]:
     """How many at a time, the most first: as many sums as registers hold."""
-    if not takes_several(kernel.element):
-        return (1,)
+    assert takes_several(kernel.element)
     return (4, 2, 1) if kernel.target.vector_registers >= 32 else (2, 1)
 
 
@@ -120,20 +127,22 @@ def is_far(kernel: Kernel, f: Function, numbers: Size) -> Value:
 
 
 def dots(
-    kernel: Kernel, f: Function, v: SimpleNamespace, first: Size, last: Size, *, by_columns: bool
-) -> None:
-    """The runs of the matrix from `first` to before `last`, times all `others`; `far` says what
-    `is_far` does."""
+    kernel: Kernel, f: Function, v: SimpleNamespace, first: Size, last: Size, *, by_columns: bool,
+    together: tuple[int, ...] = (1,),
+) -> None:  # fmt: skip
+    """The runs of the matrix from `first` to before `last`, times all `others`, as many of these
+    `together` as there are; `far` says what `is_far` does."""
     whole = f.add_size(first, f.round_down(f.sub_size(last, first), _RUNS))
-    with f.loop(first, whole, _RUNS) as run:
-        done: Size = 0
-        for others in _together(kernel):
-            behind = f.add_size(done, f.round_down(f.sub_size(v.others, done), others))
-            with f.loop(done, behind, others) as other:
-                _call_dot(kernel, f, v, _RUNS, others, by_columns, run.index, other.index)
-            done = behind
-    with f.loop(whole, last) as run, f.loop(0, v.others) as other:
-        _call_dot(kernel, f, v, 1, 1, by_columns, run.index, other.index)
+    several = together != (1,)
+    for begin, end, runs in ((first, whole, _RUNS), (whole, last, 1)):
+        with f.loop(begin, end, runs) as run:
+            done: Size = 0
+            for others in together:
+                behind = f.add_size(done, f.round_down(f.sub_size(v.others, done), others))
+                with f.loop(done, behind, others) as other:
+                    name = kernel.name(_dot(runs, others, by_columns, several))
+                    _call_dot(kernel, f, v, name, by_columns, run.index, other.index)
+                done = behind
 
 
 def _finish(
@@ -146,8 +155,8 @@ def _finish(
 
 
 def _call_dot(
-    kernel: Kernel, f: Function, v: SimpleNamespace, runs: int, others: int, by_columns: bool,
-    run: Value, other: Value,
+    kernel: Kernel, f: Function, v: SimpleNamespace, name: str, by_columns: bool, run: Value,
+    other: Value,
 ) -> None:  # fmt: skip
     storage = kernel.element.storage
     row, column = (other, run) if by_columns else (run, other)
@@ -159,21 +168,22 @@ def _call_dot(
     else:
         operands = [left, f.i64(v.a_row), right, f.i64(v.b_column)]
     f.call(
-        kernel.name(_dot(runs, others, by_columns)),
+        name,
         [*operands, to, f.i64(v.c_row), f.i64(v.k), v.far, v.call, v.batch]
         + [f.i64(row), f.i64(column)],
     )
 
 
-def _dot(runs: int, others: int, by_columns: bool) -> str:
-    return f"dot.{runs}.{others}.{by_columns}"
+def _dot(runs: int, others: int, by_columns: bool, several: bool) -> str:
+    return f"dot.{runs}.{others}.{by_columns}.{several}"
 
 
-def _emit_dot(kernel: Kernel, runs: int, others: int, by_columns: bool) -> None:
-    """`dot.<runs>.<others>(matrix, run, vectors, vector, c, c_row, depth, far, call, batch, row,
-    column)`: runs of the matrix, `run` apart, times others, `vector` apart."""
+def _emit_dot(kernel: Kernel, runs: int, others: int, by_columns: bool, several: bool) -> None:
+    """`dot...(matrix, run, vectors, vector, c, c_row, depth, far, call, batch, row, column)`: runs
+    of the matrix, `run` apart, times others, `vector` apart. Where `several` are taken at a time,
+    all functions add up in one order, so that equal rows have equal results."""
     f = kernel.function(
-        _dot(runs, others, by_columns),
+        _dot(runs, others, by_columns, several),
         [("matrix", PTR), ("run", I64), ("vectors", PTR), ("vector", I64), ("c", PTR)]
         + [("c_row", I64), ("depth", I64), ("far", I64), *PLACE],
     )
@@ -184,8 +194,7 @@ def _emit_dot(kernel: Kernel, runs: int, others: int, by_columns: bool) -> None:
     # Sums whose results are neighbours stand next to each other.
     pairs = [(i, j) for j in range(others) for i in range(runs)]
     pairs = pairs if by_columns else sorted(pairs)
-    several = _UNROLL if runs == _RUNS else 4
-    unroll = 1 if frugal(kernel.target, element) or others > 1 else several
+    unroll = 1 if frugal(kernel.target, element) or several else _UNROLL if runs == _RUNS else 4
     wide = constant(Type(element.compute.element, lanes), 0)
     whole, last = f.round_down(depth, lanes * unroll), f.round_down(depth, lanes)
 
@@ -213,9 +222,11 @@ def _emit_dot(kernel: Kernel, runs: int, others: int, by_columns: bool) -> None:
             at = f.i64(f.add_size(loop.index, u * lanes))
             loop.next[part] = step(loading(at, lanes), loop.carried[part])
     sums = [_tree(f, loop.results[i::count]) for i in range(count)]
-    with f.loop(whole, last, lanes, sums) as loop:
-        loop.next = step(loading(loop.index, lanes), loop.carried)
-    totals = _horizontal(f, loop.results)
+    if unroll > 1:
+        with f.loop(whole, last, lanes, sums) as loop:
+            loop.next = step(loading(loop.index, lanes), loop.carried)
+        sums = loop.results
+    totals = _horizontal(f, sums)
     with f.loop(last, depth, 1, totals) as loop:
         loop.next = step(loading(loop.index, 0), loop.carried)
     for (i, j), total in zip(pairs, loop.results, strict=True):

@@ -104,6 +104,7 @@ _RELIES_ON = {
     "direct_transposed": ("n", "a_row", "c_row"),
     "dots_of_columns": ("a_column", "b_row"),
     "dots_of_rows": ("a_column", "b_row"),
+    "dots_of_several": ("a_column", "b_row"),
     "panels": ("a_column",),
     "rows": ("a_column",),
     "strips": ("a_column",),

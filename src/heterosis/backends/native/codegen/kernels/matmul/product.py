@@ -40,6 +40,7 @@ _CORES = {
     "direct_transposed": emit_direct,
     "dots_of_columns": emit_dots,
     "dots_of_rows": emit_dots,
+    "dots_of_several": emit_dots,
     "panels": emit_panels,
     "rows": emit_panels,
     "strips": emit_strips,
