@@ -74,23 +74,21 @@ def estimates(x: Number) -> bool:
 
 
 def estimated_reciprocal(x: Number) -> Number:
-    """`1 / x` within 2^-14 of it."""
-    f = x.f
-
-    def estimate(x: Value) -> Value:
-        arguments = [x, literal(x.type, 0.0), _EVERY_LANE]
-        return f.call("llvm.x86.avx512.rcp14.ps.512", arguments, x.type)
-
-    return _by_registers(estimate, x)
+    """`1 / x` within 2^-14 of it; only where `estimates`."""
+    return _estimated(x, "rcp14")
 
 
 def estimated_inverse_root(x: Number) -> Number:
     """`1 / sqrt(x)` within 2^-14 of it; only where `estimates`."""
+    return _estimated(x, "rsqrt14")
+
+
+def _estimated(x: Number, instruction: str) -> Number:
     f = x.f
 
     def estimate(x: Value) -> Value:
         arguments = [x, literal(x.type, 0.0), _EVERY_LANE]
-        return f.call("llvm.x86.avx512.rsqrt14.ps.512", arguments, x.type)
+        return f.call(f"llvm.x86.avx512.{instruction}.ps.512", arguments, x.type)
 
     return _by_registers(estimate, x)
 
