@@ -20,9 +20,9 @@ from heterosis.backends.native.codegen.mathematics.compensated import (
 from heterosis.backends.native.codegen.mathematics.number import Number, at_least, fma, where
 from heterosis.backends.native.codegen.mathematics.registers import (
     estimated_inverse_root,
-    estimated_reciprocal,
     normalises,
     on_vectors,
+    reciprocal,
 )
 
 LARGE = 2.0**60  # from here on sqrt(x^2 +- 1) is x
@@ -55,8 +55,7 @@ def quotient(a: Pair, b: Pair) -> Pair:
     """a / b."""
     if not normalises(a[0]):
         return pair_quotient(a, b)
-    estimate = estimated_reciprocal(b[0])
-    return pair_quotient(a, b, fma(estimate, fma(-estimate, b[0], 1.0), estimate))
+    return pair_quotient(a, b, reciprocal(b[0]))
 
 
 def log_of_sum(u: Number, lost: Number, doublings: Number | None = None) -> Number:

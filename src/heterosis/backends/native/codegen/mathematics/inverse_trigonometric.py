@@ -29,6 +29,7 @@ from heterosis.backends.native.codegen.mathematics.registers import (
     looks_up,
     normalises,
     on_vectors,
+    reciprocal,
     scaled_by,
 )
 
@@ -141,8 +142,7 @@ def _angle_to_one(y: Number, x: Number) -> Number:
     above = scaled_by(a, exponent(below) - exponent(b))
     # 0 / 0 counts as 0, and of two infinities the quotient as 1.
     above = where(above.is_nan(), at_most(a, 1.0), above)
-    estimate = estimated_reciprocal(below)
-    inverse = fma(estimate, fma(-estimate, below, 1.0), estimate)
+    inverse = reciprocal(below)
     t = above * inverse
     t_lost = fma(-t, below, above) * inverse
     z = t * t

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 
 from heterosis.backends.native.codegen.emit.builder import FLOAT, I16, I32, I64, Type, Value
 from heterosis.backends.native.codegen.emit.builder import constant as literal
-from heterosis.backends.native.codegen.mathematics.number import Number
+from heterosis.backends.native.codegen.mathematics.number import Number, fma
 from heterosis.backends.native.codegen.target import Target
 
 _LANES = 16
@@ -76,6 +76,12 @@ def estimates(x: Number) -> bool:
 def estimated_reciprocal(x: Number) -> Number:
     """`1 / x` within 2^-14 of it; only where `estimates`."""
     return _estimated(x, "rcp14")
+
+
+def reciprocal(x: Number) -> Number:
+    """`1 / x` within some units of the last place; only where `estimates`."""
+    estimate = estimated_reciprocal(x)
+    return fma(estimate, fma(-estimate, x, 1.0), estimate)
 
 
 def estimated_inverse_root(x: Number) -> Number:

@@ -7,13 +7,7 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
 from heterosis.backends.native.codegen.emit.access import lane_numbers
-from heterosis.backends.native.codegen.emit.builder import (
-    I64,
-    Function,
-    Size,
-    Value,
-    constant,
-)
+from heterosis.backends.native.codegen.emit.builder import I64, Function, Size, Value, constant
 from heterosis.backends.native.codegen.kernels.convolution.problem import AXES
 
 if TYPE_CHECKING:
@@ -76,11 +70,11 @@ class Rows:
     @property
     def breaks(self) -> list[Value]:
         """The lanes where all runs but the first begin."""
-        f, (first, *others) = self.f, self.lanes[1:]
-        if others:
-            return [first, *others]
+        f, later = self.f, self.lanes[1:]
+        if len(later) > 1:
+            return later
         whole = f.compare("eq", self.runs, f.i64(1))
-        return [f.select(whole, f.i64(self.windows.lanes), first)]
+        return [f.select(whole, f.i64(self.windows.lanes), later[0])]
 
     def coordinates(self, axis: str) -> Value:
         """What the positions read of an axis with the first tap."""

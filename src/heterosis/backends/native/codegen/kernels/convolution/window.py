@@ -10,7 +10,6 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
 from types import SimpleNamespace
 
 from heterosis.backends.native.codegen.emit.access import lane_numbers
@@ -90,7 +89,7 @@ class Windows:
     @property
     def _mask_bytes(self) -> int:
         """Of one load's mask: a bit for each lane, where masks have registers of their own."""
-        bits = 1 if self.kernel.target.has_mask_registers else 8 * self.kernel.element.size
+        bits = 1 if self._are_bits else 8 * self.kernel.element.size
         return self.lanes * bits // 8
 
     @property
@@ -172,10 +171,14 @@ class Windows:
             found = [
                 Rows.of(f, self, v, at, count, i * self.lanes, few) for i in range(self.vectors)
             ]
-            fitting = functools.reduce(partial(f.binary, "and"), (r.are_enough for r in found))
+            fitting = functools.reduce(
+                functools.partial(f.binary, "and"), (r.are_enough for r in found)
+            )
             if few > 2:  # one by one, rows that follow one another in memory become one run
                 many = (f.compare("sgt", r.runs, f.i64(2)) for r in found)
-                fitting = f.binary("and", fitting, functools.reduce(partial(f.binary, "or"), many))
+                fitting = f.binary(
+                    "and", fitting, functools.reduce(functools.partial(f.binary, "or"), many)
+                )
             return f.if_else(
                 fitting, lambda: self._look_up_rows(f, v, own, count, found), lambda: look_up(more)
             )
@@ -433,11 +436,6 @@ class Windows:
         number = Type(self.integer.element, self.lanes)
         return [self._bits(f, f.load(number, place)) for place in places]
 
-    def _load_one_run(
-        self, f: Function, starts: list[list[Value]], masks: Value, vector: int
-    ) -> Value:
-        return self._run(f, starts[0][vector], self._stored(f, masks, 0, vector))
-
     def _load_runs(self, runs: int) -> _Load:
         def load(f: Function, starts: list[list[Value]], masks: Value, vector: int) -> Value:
             stored = [self._stored(f, masks, run, vector) for run in range(runs)]
@@ -449,8 +447,10 @@ class Windows:
         self, f: Function, starts: list[list[Value]], masks: list[list[Value]], vector: int
     ) -> Value:
         """Each lane is zero in all runs but one: their bits join."""
+        if len(masks) == 1:
+            return self._run(f, starts[0][vector], masks[0])
         runs = [f.bits(self._run(f, starts[i][vector], mask)) for i, mask in enumerate(masks)]
-        joined = functools.reduce(partial(f.binary, "or"), runs)
+        joined = functools.reduce(functools.partial(f.binary, "or"), runs)
         return f.convert("bitcast", joined, joined.type.of(self.kernel.element.compute.element))
 
     def _inside(self, f: Function, own: Value, runs: int) -> _Load:
@@ -468,9 +468,7 @@ class Windows:
 
         def load(f: Function, starts: list[list[Value]], of_tap: Value, vector: int) -> Value:
             del of_tap
-            if runs > 1:
-                return self._joined(f, starts, own_masks[vector], vector)
-            return self._run(f, starts[0][vector], own_masks[vector][0])
+            return self._joined(f, starts, own_masks[vector], vector)
 
         return load
 
@@ -516,7 +514,7 @@ class Windows:
             return
         kind = f.load(I64, own)
         ways: dict[int, Callable[[], Sequence[Value]]] = {
-            _ONE_RUN: lambda: vectors(self._load_one_run),
+            _ONE_RUN: lambda: vectors(self._load_runs(1)),
             _TWO_RUNS: lambda: vectors(self._load_runs(2)),
             _ONE_INSIDE: lambda: vectors(self._inside(f, own, 1)),
             _TWO_INSIDE: lambda: vectors(self._inside(f, own, 2)),
