@@ -77,7 +77,7 @@ def test_an_imperative_convolution_goes_the_cheapest_way(images, transforms):
 
     given = np.zeros((images, 32, 14 * images, 14)), np.zeros((64, 32, 3, 3))
     program = single.prepared(capture(run, given, {}).program, machine())
-    assert ("transform_filters" in str(program)) == transforms
+    assert ("pack_transformed" in str(program)) == transforms
 
 
 @pytest.mark.parametrize("shape", SHAPES)

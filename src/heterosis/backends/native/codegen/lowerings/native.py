@@ -41,13 +41,25 @@ def _packed(rank: int) -> Callable[[Node], tuple[TensorType, ...]]:
 
 
 def _transformed(node: Node) -> tuple[TensorType, ...]:
-    (a,) = expected.operands(node, 1)
-    expected.ranks(node, 6)
+    rows, channels = _filters_of_tiles(node)
     dtype = expected.element_type(node, 0, FLOATS)
-    groups, rows, channels, *taps = a.shape
-    expected.holds(node, (groups, *taps) == (1, 1, 3, 3), "filters of 3 x 3 taps in one group")
     places = (node.attributes["winograd"] + 2) ** 2
     return (TensorType(expected.result_shape(node, places, rows, channels, 1, 1, 1), dtype),)
+
+
+def _transformed_panels(node: Node) -> tuple[TensorType, ...]:
+    _filters_of_tiles(node)
+    dtype = expected.element_type(node, 0, ("float32",))
+    return (TensorType(expected.result_shape(node, None), dtype),)
+
+
+def _filters_of_tiles(node: Node) -> tuple[int, int]:
+    """How many rows and channels they have."""
+    (a,) = expected.operands(node, 1)
+    expected.ranks(node, 6)
+    groups, rows, channels, *taps = a.shape
+    expected.holds(node, (groups, *taps) == (1, 1, 3, 3), "filters of 3 x 3 taps in one group")
+    return rows, channels
 
 
 def _multiplied(node: Node) -> tuple[TensorType, ...]:
@@ -177,6 +189,13 @@ TRANSFORM_FILTERS = Opaque(
     attributes={"winograd": int, "turned": bool},
     about="Filters (1, rows, channels, 1, 3, 3) for tiles of `winograd` x `winograd` results: "
     "(places in a tile, rows, channels, 1, 1, 1). If `turned`, the taps are in reverse order.",
+)
+PACK_TRANSFORMED = Opaque(
+    "pack_transformed",
+    types=_transformed_panels,
+    meaning=_by_processor,
+    attributes=TRANSFORM_FILTERS.attributes,
+    about="What `transform_filters` gives, as the kernel of a convolution reads it.",
 )
 CONVOLVE_PACKED = Opaque(
     "convolve_packed",

@@ -16,6 +16,7 @@ from heterosis.backends.native.codegen.lowerings.native import (
     CONVOLVE_PACKED,
     FOLD,
     PACK_FILTERS,
+    PACK_TRANSFORMED,
     TRANSFORM_FILTERS,
 )
 from heterosis.backends.native.codegen.lowerings.products import packed_right
@@ -193,13 +194,12 @@ def _packs(node: Node, fixed: Callable[[Value], bool], machine: Machine) -> Valu
     if _folds(node, windows) and _folding_pays(product := _products(node), least, machine):
         return _folded(node, _packs(product.node, fixed, machine) or product)
     if "winograd" in kinds:
-        filters = transformed(a, kinds["winograd"], turned=upright != windows)
+        packed = _packed_transformed(a, kinds["winograd"], upright != windows, machine)
         windows = upright
     elif fixed(a) or "turned" in kinds:
-        filters = a
+        packed = _packed_filters(a, kinds, machine)
     else:
         return None
-    packed = _packed_filters(filters, kinds, machine)
     attributes = asdict(windows) | _WAYS | kinds
     return apply(CONVOLVE_PACKED, (x, packed), node.types[0], **attributes)
 
@@ -276,35 +276,70 @@ def _packed_filters(a: Value, kinds: dict[str, int], machine: Machine) -> Value:
     return apply(PACK_FILTERS, (a,), TensorType((numbers,), a.dtype))
 
 
-def transformed(a: Value, m: int, *, turned: bool = False) -> Value:
+def transformed(a: Value, m: int) -> Value:
     """Filters of 3 x 3 taps, and any number in depth, for tiles of `m` x `m` results: (places in a
-    tile, rows, channels * depth, 1, 1, 1). If `turned`, the taps of a plane are in reverse
-    order."""
-    _, rows, channels, deep, *taps = a.shape
-    flat = views.reshape(a, (1, rows, channels * deep, 1, *taps))
+    tile, rows, channels * depth, 1, 1, 1)."""
+    flat = _flat(a)
     type_ = TensorType((code.span(m) ** 2, *flat.shape[1:3], 1, 1, 1), a.dtype)
-    return apply(TRANSFORM_FILTERS, (flat,), type_, winograd=m, turned=turned)
+    return apply(TRANSFORM_FILTERS, (flat,), type_, winograd=m, turned=False)
+
+
+def _packed_transformed(a: Value, m: int, turned: bool, machine: Machine) -> Value:
+    """The same packed for a convolution. If `turned`, the taps of a plane are in reverse order."""
+    flat = _flat(a)
+    _, rows, channels, *_ = flat.shape
+    numbers = code.packed_transformed_numbers(rows, channels, m, machine.target)
+    type_ = TensorType((numbers,), a.dtype)
+    return apply(PACK_TRANSFORMED, (flat,), type_, winograd=m, turned=turned)
+
+
+def _flat(a: Value) -> Value:
+    """Filters of 3 x 3 taps and some in depth, which count as channels."""
+    _, rows, channels, deep, *taps = a.shape
+    return views.reshape(a, (1, rows, channels * deep, 1, *taps))
 
 
 def _transform_kernel(
     node: Node, inputs: tuple[Place, ...], outputs: tuple[Place, ...], machine: Machine
 ) -> KernelCode:
-    a, m = inputs[0].strided, node.attributes["winograd"]
-    _, rows, channels, *_ = a.shape
-    _, row, channel, _, h, w = a.strides
+    m, dtype = node.attributes["winograd"], node.types[0].dtype
+
+    def emit(module: Module, target: Target, name: str) -> None:
+        code.emit_transform_filters(module, target, name, dtype, m)
+
+    return KernelCode(
+        key=f"transform filters {dtype} {m}",
+        emit=emit,
+        numbers=_filter_numbers(node, inputs[0]),
+        nanoseconds=prod(outputs[0].strided.shape),
+    )
+
+
+def _pack_transformed_kernel(
+    node: Node, inputs: tuple[Place, ...], outputs: tuple[Place, ...], machine: Machine
+) -> KernelCode:
+    m = node.attributes["winograd"]
+
+    def emit(module: Module, target: Target, name: str) -> None:
+        code.emit_pack_transformed(module, target, name, m)
+
+    return KernelCode(
+        key=f"pack transformed filters {m}",
+        emit=emit,
+        numbers=_filter_numbers(node, inputs[0]),
+        scratch_bytes=code.pack_transformed_scratch_bytes(machine.target, machine.workers),
+        nanoseconds=prod(outputs[0].strided.shape),
+    )
+
+
+def _filter_numbers(node: Node, a: Place) -> tuple[int, ...]:
+    """The sizes of filters of 3 x 3 taps, where the first tap is, and strides."""
+    _, rows, channels, *_ = a.strided.shape
+    _, row, channel, _, h, w = a.strided.strides
     first = 0
     if node.attributes["turned"]:
         first, h, w = 2 * (h + w), -h, -w
-
-    def emit(module: Module, target: Target, name: str) -> None:
-        code.emit_transform_filters(module, target, name, node.types[0].dtype, m)
-
-    return KernelCode(
-        key=f"transform filters {node.types[0].dtype} {m}",
-        emit=emit,
-        numbers=(rows, channels, first, row, channel, h, w),
-        nanoseconds=prod(outputs[0].strided.shape),
-    )
+    return rows, channels, first, row, channel, h, w
 
 
 def _fold_kernel(
@@ -356,4 +391,5 @@ KERNELS[CONVOLVE_PACKED] = KernelLowering(
 KERNELS[CORRELATE] = KernelLowering(_correlate_kernel, by_rows=lambda node: (0, 1))
 KERNELS[PACK_FILTERS] = KernelLowering(_pack_kernel, gapless=True)
 KERNELS[TRANSFORM_FILTERS] = KernelLowering(_transform_kernel)
+KERNELS[PACK_TRANSFORMED] = KernelLowering(_pack_transformed_kernel)
 KERNELS[FOLD] = KernelLowering(_fold_kernel, gapless=True)

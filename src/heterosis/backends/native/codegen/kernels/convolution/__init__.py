@@ -17,7 +17,10 @@ from heterosis.backends.native.codegen.kernels.convolution.depthwise import (
 )
 from heterosis.backends.native.codegen.kernels.convolution.filters import (
     FILTER_NUMBERS,
+    emit_pack_transformed,
     emit_transform_filters,
+    pack_transformed_scratch_bytes,
+    packed_transformed_numbers,
 )
 from heterosis.backends.native.codegen.kernels.convolution.fold import FOLD_NUMBERS, emit_fold
 from heterosis.backends.native.codegen.kernels.convolution.forward import (
@@ -124,7 +127,10 @@ __all__ = [
     "emit_correlate",
     "emit_fold",
     "emit_pack_filters",
+    "emit_pack_transformed",
     "emit_transform_filters",
+    "pack_transformed_scratch_bytes",
     "packed_numbers",
+    "packed_transformed_numbers",
     "span",
 ]

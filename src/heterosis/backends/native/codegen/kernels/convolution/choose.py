@@ -11,9 +11,9 @@ from heterosis.backends.native.codegen.kernels.matmul.tile import Tile, tile
 from heterosis.backends.native.codegen.target import Target
 from heterosis.ir.table_sizes import roughly
 
-# What it takes to transform an element of a tile, and of a filter, in multiplications. Filters are
-# many, and come from memory.
-_TRANSFORM, _FILTER = 10, 40
+# What it takes to transform an element of a tile, and of a filter (whose gradient comes from
+# memory, a sum for each place), in multiplications.
+_TRANSFORM, _FILTER, _GRADIENT = 10, 8, 40
 # Tiles need more memory and are less exact, and turning takes time: by how much they must be
 # cheaper.
 _TILES_WORTH, _TURNING_WORTH = 0.85, 0.93
@@ -60,7 +60,7 @@ def choose_for_weights(
     images, out = roughly(images), tuple(map(roughly, out))
     least, best = _TILES_WORTH * images * prod(out) * prod(kernel), 0
     for m in FILTERS:
-        cost = _tile_products(m, images, rows, channels, _tiles(m, out), _FILTER)
+        cost = _tile_products(m, rows, channels, images * _tiles(m, out), _GRADIENT)
         if cost < least and span(m) ** 2 * rows * channels <= _MOST_SUMS:
             least, best = cost, m
     return best
@@ -83,7 +83,8 @@ def _in_tiles(count: int, shape: Tile) -> int:
 def _tiles_cost(
     m: int, planes: int, rows: int, inputs: int, out: tuple[int, ...], shape: Tile, filters: int
 ) -> float:
-    return _tile_products(m, planes, rows, inputs, _up(_tiles(m, out), shape.columns), filters)
+    tiles = _up(planes * _tiles(m, out), shape.columns)
+    return _tile_products(m, rows, inputs, tiles, filters)
 
 
 def _tiles(m: int, out: tuple[int, ...]) -> int:
@@ -91,7 +92,7 @@ def _tiles(m: int, out: tuple[int, ...]) -> int:
     return prod(-(-n // m) for n in out[1:])
 
 
-def _tile_products(m: int, planes: int, rows: int, inputs: int, tiles: int, filters: int) -> float:
+def _tile_products(m: int, rows: int, inputs: int, tiles: int, filters: int) -> float:
     """What the tiles of all planes take, for each row and input."""
     transforms = _TRANSFORM / rows + _TRANSFORM / inputs
-    return span(m) ** 2 * (filters + planes * tiles * (1 + transforms))
+    return span(m) ** 2 * (filters + tiles * (1 + transforms))

@@ -40,6 +40,7 @@ from heterosis.backends.native.codegen.kernels.convolution.tiles import (
 from heterosis.backends.native.codegen.kernels.matmul.blocked import (
     ceil_div,
     depth_blocks,
+    evenly,
     round_up,
     share_count,
     share_range,
@@ -54,7 +55,7 @@ from heterosis.backends.native.codegen.kernels.matmul.micro_kernel import ACCUMU
 from heterosis.backends.native.codegen.target import Target
 
 _LINE = 32  # numbers that threads never share
-_GROUP_TILES = 256  # of a group of bands: columns enough for the product
+_GROUP_TILES = 400  # of a group of bands: columns enough for the product
 _GROUP_NUMBERS = 1 << 20  # in the transformed tiles of a group
 _BLOCK_NUMBERS = 1 << 17  # in the products of a block of filters
 _SHARE_WORK = 1 << 17  # multiplications worth waking a thread for
@@ -71,14 +72,15 @@ class Layout:
     rows_of_band: Size  # of tiles
     bands_of_plane: Size
     bands: Size
-    tiles: Size  # of a band, whole panels of them
+    tiles: Size  # of a band
     bands_of_group: Size
-    columns: Size  # tiles of a group
+    columns: Size  # tiles of a group, whole panels of them
     depth: Size  # of one block
     shares: Size  # of the filters
     block: Size  # filters of the largest share
     pitch: Size  # of a row of the padded input
-    plane: Size  # numbers for one place in all tiles of a band
+    spread: Size  # numbers for one place of the input in all tiles of a band
+    plane: Size  # numbers for one place of the results in all tiles of a band
     between: Size  # transformed tiles of one place to those of the next
     apart: Size  # products of one place to those of the next
     private: Size  # where the threads' own memory begins
@@ -98,9 +100,9 @@ def layout(
     rows_of_band = ceil_div(f, high, parts)
     bands_of_plane = ceil_div(f, high, rows_of_band)
     bands = product(f, v.images, v.out_d, bands_of_plane)
-    tiles = round_up(f, f.mul_size(rows_of_band, wide), panel.columns)
-    bands_of_group = f.min_size(bands, f.max_size(1, f.div_size(most, tiles)))
-    columns = f.mul_size(bands_of_group, tiles)
+    tiles = f.mul_size(rows_of_band, wide)
+    bands_of_group = evenly(f, bands, f.max_size(1, f.div_size(most, tiles)), 1)
+    columns = round_up(f, f.mul_size(bands_of_group, tiles), panel.columns)
     largest = f.div_size(_BLOCK_NUMBERS, f.mul_size(columns, side * side))
     largest = f.max_size(panel.rows, f.mul_size(f.div_size(largest, panel.rows), panel.rows))
     work = product(f, v.rows, columns, inputs, side * side)
@@ -110,17 +112,18 @@ def layout(
     between = f.add_size(f.mul_size(inputs, columns), panel.columns)
     apart = f.add_size(f.mul_size(block, columns), panel.columns)
     pitch = f.mul_size(f.add_size(round_up(f, wide, lanes), lanes), m)
-    plane = f.add_size(f.add_size(tiles, wide), lanes)
-    spread = product(f, f.add_size(f.mul_size(rows_of_band, m), side), pitch)
-    spread = f.add_size(spread, f.mul_size(plane, m * side))
+    spread = f.add_size(round_up(f, f.add_size(tiles, wide), lanes), lanes + panel.columns)
+    before = product(f, f.add_size(f.mul_size(rows_of_band, m), side), pitch)
+    before = f.add_size(before, f.mul_size(spread, side * side))
+    plane = f.add_size(round_up(f, f.add_size(tiles, wide), lanes), lanes)
     joined = f.add_size(product(f, rows_of_band, m, v.out_w), m * lanes)
     joined = f.add_size(joined, f.mul_size(plane, m * m))
     back = f.add_size(f.mul_size(apart, side * side), joined)
     return Layout(
         inputs, high, wide, rows_of_band, bands_of_plane, bands, tiles, bands_of_group, columns,
-        depth_blocks(f, kernel, inputs)[0], shares, block, pitch, plane, between, apart,
+        depth_blocks(f, kernel, inputs)[0], shares, block, pitch, spread, plane, between, apart,
         round_up(f, f.mul_size(between, side * side), _LINE),
-        round_up(f, f.max_size(spread, back), _LINE),
+        round_up(f, f.max_size(before, back), _LINE),
     )  # fmt: skip
 
 
@@ -142,12 +145,11 @@ def emit_winograd(module: Module, target: Target, name: str, problem: Problem) -
         count = f.min_size(blocks.bands_of_group, f.sub_size(blocks.bands, group.index))
         frame = Frame(**vars(v), **vars(blocks), first=group.index, count=count)
         frame.save(f, memory)
-        tasks = f.mul_size(count, blocks.inputs)
         workers = abi.workers(f, v.call)
-        fair = ceil_div(f, tasks, f.mul_size(workers, 4))
-        one = f.mul_size(blocks.tiles, span(problem.winograd) ** 2)
+        fair = ceil_div(f, blocks.inputs, f.mul_size(workers, 4))
+        one = f.mul_size(blocks.columns, span(problem.winograd) ** 2)
         grain = f.max_size(fair, abi.grain_of(f, one, _SHARE_COPIES))
-        abi.parallel_for(f, v.call, f"{name}.spread", memory, tasks, grain)
+        abi.parallel_for(f, v.call, f"{name}.spread", memory, blocks.inputs, grain)
         work = product(f, blocks.block, blocks.columns, blocks.inputs)
         grain = abi.grain_of(f, work, _SHARE_WORK)
         abi.parallel_for(f, v.call, f"{name}.multiply", memory, blocks.shares, grain)
@@ -198,6 +200,10 @@ class _Part:
         start = f.offset(self.kind, v.turn, row * self.side * self.lanes)
         return self.vectors(f, start, self.lanes, self.side)
 
+    def columns(self, f: Function, v: SimpleNamespace) -> Size:
+        """Tiles of the bands that this group has, whole panels of them."""
+        return round_up(f, f.mul_size(v.count, v.tiles), self.kernel.tile.columns)
+
     def band(self, f: Function, v: SimpleNamespace, inside: Size) -> tuple[Size, Size, Size]:
         """The image of a band of this group, the depth there, and the first row of tiles."""
         band = f.add_size(v.first, inside)
@@ -207,21 +213,26 @@ class _Part:
 
 
 class _Spread(_Part):
-    """One band of one input: padded, sorted by the place in the tile, transformed."""
+    """One input in all bands of the group: padded, sorted by the place in the tile, transformed."""
 
     def emit(self) -> None:
-        with self.shares("spread") as (f, v, task):
-            inside, number = f.div_size(task, v.inputs), f.rem_size(task, v.inputs)
-            image, deep, first = self.band(f, v, inside)
+        with self.shares("spread") as (f, v, number), f.loop(0, v.count) as band:
+            image, deep, first = self.band(f, v, band.index)
             self._pad(f, v, self._plane(f, v, image, deep, number), first)
-            self._sort(f, v)
-            self._transform(f, v, inside, number)
+            before = f.mul_size(band.index, v.tiles)
+            begin, end = f.round_down(before, self.lanes), f.add_size(before, v.tiles)
+            self._sort(f, v, f.sub_size(before, begin))
+            is_last = f.compare("eq", f.i64(f.sub_size(v.count, 1)), band.index)
+            whole = f.i64(f.round_down(end, self.lanes))
+            end = f.select(is_last, f.i64(self.columns(f, v)), whole)
+            self._transform(f, v, number, begin, end)
+            self._begin_with(f, v, f.sub_size(end, begin))
 
     def prepare(self, f: Function, v: SimpleNamespace) -> None:
         rows = f.add_size(f.mul_size(v.rows_of_band, self.m), self.side)
         padded = f.mul_size(rows, v.pitch)
         v.sorted = f.offset(self.kind, v.mine, padded)
-        whole = f.add_size(padded, f.mul_size(v.plane, self.m * self.side))
+        whole = f.add_size(padded, f.mul_size(v.spread, self.side * self.side))
         with f.loop(0, whole, self.lanes) as at:
             f.store(constant(self.vector, 0), f.offset(self.kind, v.mine, at.index))
 
@@ -247,35 +258,51 @@ class _Spread(_Part):
         to = f.offset(self.kind, v.mine, f.sub_size(0, v.origin_w))
         copy_rows(f, self.kernel.target, self.vector, plane, top, count, to, v.pitch)
 
-    def _sort(self, f: Function, v: SimpleNamespace) -> None:
-        """Every place of a tile gets a plane, tile after tile. Vectors reach behind a row of
-        tiles, where the next row comes later. Rows that two tiles share are there once."""
-        rows = f.add_size(f.mul_size(v.rows_of_band, self.m), self.side - self.m)
+    def _sort(self, f: Function, v: SimpleNamespace, at: Size) -> None:
+        """Every place of a tile gets a plane, tile after tile, from `at` on. Vectors reach behind
+        a row of tiles, where the next row comes later. Rows that two tiles share come twice."""
+        start = f.offset(self.kind, v.sorted, at)
+        shared = self.side - self.m
+        rows = f.add_size(f.mul_size(v.rows_of_band, self.m), shared)
         with f.loop(0, rows) as row:
             place, above = f.rem_size(row.index, self.m), f.div_size(row.index, self.m)
             source = f.offset(self.kind, v.mine, f.mul_size(row.index, v.pitch))
-            at = f.mul_size(f.mul_size(place, self.side), v.plane)
-            at = f.add_size(at, f.mul_size(above, v.wide))
-            to = f.offset(self.kind, v.sorted, at)
+            here = self._row_of_tiles(f, v, start, place, above)
+            before = f.add_size(place, self.m), f.sub_size(above, 1)
+            again = f.binary(
+                "and", f.compare("ult", f.i64(place), f.i64(shared)),
+                f.compare("ne", f.i64(above), f.i64(0)),
+            )  # fmt: skip
+            there = f.select(again, self._row_of_tiles(f, v, start, *before), here)
             with f.loop(0, v.wide, self.lanes) as tile_:
-                start = f.offset(self.kind, source, f.mul_size(tile_.index, self.m))
-                for j, value in enumerate(parted(f, start, self.m, self.lanes, self.kind)):
-                    there = f.add_size(f.mul_size(v.plane, j), tile_.index)
-                    f.store(value, f.offset(self.kind, to, there))
+                start_ = f.offset(self.kind, source, f.mul_size(tile_.index, self.m))
+                for j, value in enumerate(parted(f, start_, self.m, self.lanes, self.kind)):
+                    at = f.add_size(f.mul_size(v.spread, j), tile_.index)
+                    f.store(value, f.offset(self.kind, here, at))
+                    f.store(value, f.offset(self.kind, there, at))
 
-    def _transform(self, f: Function, v: SimpleNamespace, inside: Size, number: Size) -> None:
-        """Into panels of `tile.columns` tiles, one row for each input."""
+    def _row_of_tiles(
+        self, f: Function, v: SimpleNamespace, start: Value, place: Size, above: Size
+    ) -> Value:
+        """Where a row of tiles of a band begins in the first plane of a row of places."""
+        plane = f.mul_size(f.mul_size(place, self.side), v.spread)
+        return f.offset(self.kind, start, f.add_size(plane, f.mul_size(above, v.wide)))
+
+    def _transform(
+        self, f: Function, v: SimpleNamespace, number: Size, begin: Size, end: Size
+    ) -> None:
+        """What is sorted, tiles `begin` to `end` of the group, into panels of `tile.columns`
+        tiles, one row for each input."""
         panel = self.kernel.tile.columns
         step = f.mul_size(f.div_size(number, v.depth), v.depth)
         depth = f.min_size(v.depth, f.sub_size(v.inputs, step))
         row = f.add_size(f.mul_size(step, v.columns), f.mul_size(f.sub_size(number, step), panel))
-        before = f.mul_size(inside, v.tiles)
-        with f.loop(0, v.tiles, self.lanes) as at:
-            self._columns(f, v, at.index)
+        with f.loop(begin, end, self.lanes) as at:
+            self._columns(f, v, f.sub_size(at.index, begin))
             first = f.round_down(at.index, panel) if panel & (panel - 1) == 0 else f.mul_size(
                 f.div_size(at.index, panel), panel
             )  # fmt: skip
-            to = f.add_size(row, f.mul_size(f.add_size(before, first), depth))
+            to = f.add_size(row, f.mul_size(first, depth))
             to = f.add_size(to, f.sub_size(at.index, first))
             start = f.offset(self.kind, v.scratch, to)
             for i in range(self.side):
@@ -283,13 +310,17 @@ class _Spread(_Part):
                     there = f.mul_size(v.between, i * self.side + j)
                     f.store(value, f.offset(self.kind, start, there))
 
-    def _columns(self, f: Function, v: SimpleNamespace, tile_: Value) -> None:
+    def _begin_with(self, f: Function, v: SimpleNamespace, tile_: Size) -> None:
+        """Tiles from `tile_` on, too few for a vector, wait for those of the next band."""
+        with f.loop(0, self.side * self.side) as place:
+            plane = f.offset(self.kind, v.sorted, f.mul_size(place.index, v.spread))
+            f.store(f.load(self.vector, f.offset(self.kind, plane, tile_)), plane)
+
+    def _columns(self, f: Function, v: SimpleNamespace, tile_: Size) -> None:
+        start = f.offset(self.kind, v.sorted, tile_)
         for j in range(self.side):
-            loaded = []
-            for i in range(self.side):
-                plane = f.mul_size(v.plane, i % self.m * self.side + j)
-                at = f.add_size(f.add_size(plane, tile_), f.mul_size(v.wide, i // self.m))
-                loaded.append(f.load(self.vector, f.offset(self.kind, v.sorted, at)))
+            column = f.offset(self.kind, start, f.mul_size(v.spread, j))
+            loaded = self.vectors(f, column, f.mul_size(v.spread, self.side), self.side)
             self.keep(f, v, j, INPUT[self.m](f, loaded))
 
 
@@ -307,7 +338,7 @@ class _Multiply(_Part):
 
     def _products(self, f: Function, v: SimpleNamespace, row: Size, rows: Size) -> None:
         padded = round_up(f, v.rows, self.kernel.tile.rows)
-        columns = f.mul_size(v.count, v.tiles)
+        columns = self.columns(f, v)
         with f.loop(0, self.side * self.side) as place, f.loop(0, v.inputs, v.depth) as step:
             depth = f.min_size(v.depth, f.sub_size(v.inputs, step.index))
             left = f.add_size(f.mul_size(place.index, v.inputs), step.index)
