@@ -73,8 +73,8 @@ class Layout:
     bands_of_plane: Size
     bands: Size
     tiles: Size  # of a band
-    bands_of_group: Size
-    columns: Size  # tiles of a group, whole panels of them
+    bands_of_group: Size  # at most
+    columns: Size  # tiles of such a group, whole panels of them
     depth: Size  # of one block
     shares: Size  # of the filters
     block: Size  # filters of the largest share
@@ -101,7 +101,7 @@ def layout(
     bands_of_plane = ceil_div(f, high, rows_of_band)
     bands = product(f, v.images, v.out_d, bands_of_plane)
     tiles = f.mul_size(rows_of_band, wide)
-    bands_of_group = evenly(f, bands, f.max_size(1, f.div_size(most, tiles)), 1)
+    bands_of_group = f.max_size(1, f.min_size(bands, f.div_size(most, tiles)))
     columns = round_up(f, f.mul_size(bands_of_group, tiles), panel.columns)
     largest = f.div_size(_BLOCK_NUMBERS, f.mul_size(columns, side * side))
     largest = f.max_size(panel.rows, f.mul_size(f.div_size(largest, panel.rows), panel.rows))
@@ -141,8 +141,9 @@ def emit_winograd(module: Module, target: Target, name: str, problem: Problem) -
     emit_macro_kernel(kernel)
     f, v, memory = begun(module, target, name, problem.parameters() + POINTERS)
     blocks = layout(f, kernel, problem, v, abi.workers(f, v.call))
-    with f.loop(0, blocks.bands, blocks.bands_of_group) as group:
-        count = f.min_size(blocks.bands_of_group, f.sub_size(blocks.bands, group.index))
+    several = evenly(f, blocks.bands, blocks.bands_of_group, 1)
+    with f.loop(0, blocks.bands, several) as group:
+        count = f.min_size(several, f.sub_size(blocks.bands, group.index))
         frame = Frame(**vars(v), **vars(blocks), first=group.index, count=count)
         frame.save(f, memory)
         workers = abi.workers(f, v.call)
