@@ -204,6 +204,9 @@ def test_chosen_variants(dtype):
         ((64, 10, 512), ("rows", "columns"), "dots_of_several"),
         ((5, 10, 512), ("rows", "columns"), "dots_of_several"),
         ((64, 3, 512), ("rows", "columns"), "dots_of_several"),
+        ((64, 10, 512), ("rows", "rows"), "dots_of_few"),
+        ((6, 10, 512), ("rows", "rows"), "direct"),
+        ((64, 16, 512), ("rows", "rows"), "direct"),
         ((64, 10, 20), ("rows", "columns"), "rows"),
         ((4, 10, 512), ("rows", "columns"), "dots_of_columns"),
         ((512, 1, 64), ("columns", "rows"), "direct_transposed"),
@@ -409,16 +412,19 @@ def test_a_narrow_last_panel(halves, less, target, dtype):
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize(
+    "variant, layout", [("dots_of_several", "columns"), ("dots_of_few", "rows")]
+)
 @pytest.mark.parametrize("target", HERE, ids=lambda t: t.name)
-def test_several_dot_products_at_a_time(target, dtype):
+def test_several_dot_products_at_a_time(target, variant, layout, dtype):
     """Equal rows have equal results, wherever they stand; what is beside the result is not
     touched."""
     for m, n, k in itertools.product((1, 2, 5, 12, 67), range(1, 15), (3, 64, 85, 600)):
-        a, b = numbers((m, k), dtype), operand((k, n), dtype, "columns")
+        a, b = numbers((m, k), dtype), operand((k, n), dtype, layout)
         a[1::2] = a[0]
         wide, c = result(m + 2, n, a)
         c = c[1:-1]
-        actual = problem_of(a, b, c, variant="dots_of_several")
+        actual = problem_of(a, b, c, variant=variant)
         run(target, actual.generic(), actual, a, b, c)
         check(c, a, b)
         assert (c[1::2] == c[0]).all()

@@ -15,6 +15,7 @@ from heterosis.backends.native.codegen.emit.builder import (
     HALF,
     I32,
     Function,
+    Size,
     Type,
     Value,
     constant,
@@ -171,6 +172,13 @@ def lane_numbers(f: Function, lanes: int, type_: Type = I32) -> Value:
     """The vector <0, 1, 2, ...>."""
     items = ", ".join(f"{type_.element} {i}" for i in range(lanes))
     return Value(Type(type_.element, lanes), f"<{items}>")
+
+
+def first_lanes(f: Function, count: Size, lanes: int) -> Value:
+    """The mask of the first `count` lanes, or of all."""
+    most = f.i64(f.min_size(count, lanes))  # so that 32 bits hold it
+    limit = f.splat(f.convert("trunc", most, I32), lanes)
+    return f.compare("slt", lane_numbers(f, lanes), limit)
 
 
 def load_vector(

@@ -20,7 +20,6 @@ from heterosis.backends.native.codegen.emit import access as memory
 from heterosis.backends.native.codegen.emit.accumulators import Accumulators
 from heterosis.backends.native.codegen.emit.builder import (
     I1,
-    I32,
     I64,
     PTR,
     Module,
@@ -399,9 +398,7 @@ class _Emitter:
     def _mask(self, index: Value, last: Size, lanes: int) -> Value | None:
         if not lanes:
             return None
-        left = self.f.min_size(self.f.sub_size(last, index), lanes)  # so that 32 bits hold it
-        limit = self.f.splat(self.f.convert("trunc", self.f.i64(left), I32), lanes)
-        return self.f.compare("slt", memory.lane_numbers(self.f, lanes), limit)
+        return memory.first_lanes(self.f, self.f.sub_size(last, index), lanes)
 
     # -- one point of the kept dimensions -----------------------------------------------------
 

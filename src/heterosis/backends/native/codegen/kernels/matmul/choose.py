@@ -34,6 +34,10 @@ _FEW_TURNED = 1024
 _FEW_DOTS = 4
 _SEVERAL_DOTS, _DEEP = 14, 64
 FEW_ROWS = 4
+# Picoseconds: of a multiplication by dot products, of one of them besides, of copying a row of the
+# few columns; and of what reads rows as they lie, for each power of two that columns are cut into.
+_MULTIPLICATION, _DOT, _COPY = 19, 1500, 2000
+_PIECE = {"avx512": 170, "avx2": 250}
 _WITH_PANELS = ("copied", "panels", "rows", "strips", "turned")  # the last of which may be narrow
 # Products of fewer multiplications are shared out whole.
 _WHOLE_PRODUCT = 1 << 21
@@ -50,9 +54,8 @@ def _variant(problem: Problem, target: Target, workers: int, *, epilogue: bool) 
         return "copied" if way == "columns" and _has_rows(problem, kind) else way
     if kind.software_half:
         return _packing(m, n)
+    several = takes_several(kind) and not is_traced(n) and 1 < n <= _SEVERAL_DOTS and k >= _DEEP
     if problem.a_column == problem.b_row == 1:
-        several = takes_several(kind) and not is_traced(n) and 1 < n <= _SEVERAL_DOTS
-        several = several and k >= _DEEP
         if n <= _FEW_DOTS and n <= m:
             return "dots_of_several" if several else "dots_of_rows"
         if m <= _FEW_DOTS and problem.b_column != 1:
@@ -61,6 +64,8 @@ def _variant(problem: Problem, target: Target, workers: int, *, epilogue: bool) 
             return "dots_of_several"
     if n == 1 < m and problem.a_row == 1 and problem.c_row == 1 and not epilogue:
         return "direct_transposed"
+    if several and _copies_few(problem, target):
+        return "dots_of_few"
     if problem.b_column == 1 and (m <= FEW_ROWS or n * k < _SMALL_RIGHT):
         return "direct_row" if m == 1 else "direct"
     way, shape = _packing(m, n), tile(target, kind)
@@ -72,6 +77,16 @@ def _variant(problem: Problem, target: Target, workers: int, *, epilogue: bool) 
         return "strips"
     few = n <= _FEW_COLUMNS and n * k <= shape.shared
     return "rows" if few and way == "blocked" else way
+
+
+def _copies_few(problem: Problem, target: Target) -> bool:
+    """Whether dot products with copies of the columns take less time than the columns as they lie,
+    a piece of each row after the other."""
+    if not problem.a_column == problem.b_column == 1 or target.name not in _PIECE:
+        return False
+    m, n, k = problem.extents
+    dots = m * n * (_MULTIPLICATION * k + _DOT) + _COPY * k
+    return dots < m * k * _PIECE[target.name] * n.bit_count()
 
 
 def panelled(problem: Problem, variant: str) -> int:

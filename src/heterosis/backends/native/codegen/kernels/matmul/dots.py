@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from types import SimpleNamespace
 
 from heterosis.backends.native.codegen.emit import abi
+from heterosis.backends.native.codegen.emit.access import first_lanes
 from heterosis.backends.native.codegen.emit.builder import (
     I64,
     LINE,
@@ -21,6 +22,7 @@ from heterosis.backends.native.codegen.emit.builder import (
     Value,
     constant,
 )
+from heterosis.backends.native.codegen.emit.transposition import transpose
 from heterosis.backends.native.codegen.epilogue import Position
 from heterosis.backends.native.codegen.kernels.matmul.blocked import (
     ceil_div,
@@ -53,11 +55,13 @@ def emit_dots(kernel: Kernel, problem: Problem, name: str) -> None:
     """Define `<name>(call, scratch, batch, a, b, c, <unknown sizes>)`.
 
     The variant says which operand is the matrix, cut up for the threads: `dots_of_columns` the
-    right one, `dots_of_rows` and `dots_of_several` the left one. The other one has few runs, of
-    which the last variant takes several at a time.
+    right one, the others the left one. The other one has few runs, of which `dots_of_several`
+    takes several at a time; so does `dots_of_few`, for which they are copied: there, columns are
+    neighbours.
     """
     by_columns = problem.variant == "dots_of_columns"
-    together = _together(kernel) if problem.variant == "dots_of_several" else (1,)
+    several = problem.variant in ("dots_of_several", "dots_of_few")
+    together = _together(kernel) if several else (1,)
     # Where results are neighbours, all products share their code, and the epilogue comes after it.
     later = kernel.epilogue if by_columns and not kernel.element.converts else None
     if later:
@@ -65,6 +69,8 @@ def emit_dots(kernel: Kernel, problem: Problem, name: str) -> None:
     emit_dot_kernels(kernel, by_columns=by_columns, together=together)
     f, v = core_function(kernel.module, kernel.target, problem, name)
     memory = Frame.allocate(f)
+    if problem.variant == "dots_of_few":
+        _turn_columns(kernel, f, v)
     runs = v.n if by_columns else v.m
     others = v.m if by_columns else v.n
     work = f.max_size(1, f.mul_size(others, v.k))
@@ -82,6 +88,30 @@ def emit_dots(kernel: Kernel, problem: Problem, name: str) -> None:
     share(f, v.call, f"{name}.share", memory, count, 1, alone=problem.over_batches)
     f.ret()
     _emit_share(kernel, name, frame, by_columns, together)
+
+
+def turned_numbers(f: Function, kernel: Kernel, v: SimpleNamespace) -> Size:
+    """How many numbers the columns of the right operand are as runs: whole vectors, in both
+    directions."""
+    lanes = kernel.tile.lanes
+    return f.mul_size(round_up(f, v.n, lanes), round_up(f, v.k, lanes))
+
+
+def _turn_columns(kernel: Kernel, f: Function, v: SimpleNamespace) -> None:
+    """Copy the columns of the right operand into the scratch memory, and take them from there."""
+    kind, lanes = kernel.element.storage, kernel.tile.lanes
+    apart, last = round_up(f, v.k, lanes), f.sub_size(v.k, 1)
+    with f.loop(0, v.n, lanes) as column, f.loop(0, v.k, lanes) as step:
+        mask = first_lanes(f, f.sub_size(v.n, column.index), lanes)
+        rows = []
+        for i in range(lanes):
+            row = f.min_size(f.add_size(step.index, i), last)  # what comes behind nobody reads
+            at = f.offset(kind, v.b, f.add_size(f.mul_size(row, v.b_row), column.index))
+            rows.append(f.masked_load(Type(kind.element, lanes), at, mask))
+        for j, run in enumerate(transpose(f, rows, 16 // kernel.element.size)):
+            to = f.add_size(f.mul_size(f.add_size(column.index, j), apart), step.index)
+            f.store(run, f.offset(kind, v.scratch, to))
+    v.b, v.b_row, v.b_column = v.scratch, 1, apart
 
 
 def _emit_share(

@@ -103,6 +103,7 @@ _RELIES_ON = {
     "direct_row": ("m", "b_column"),
     "direct_transposed": ("n", "a_row", "c_row"),
     "dots_of_columns": ("a_column", "b_row"),
+    "dots_of_few": ("a_column", "b_column"),
     "dots_of_rows": ("a_column", "b_row"),
     "dots_of_several": ("a_column", "b_row"),
     "panels": ("a_column",),

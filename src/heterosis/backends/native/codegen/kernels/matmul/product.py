@@ -16,7 +16,7 @@ from heterosis.backends.native.codegen.kernels.matmul.blocked import (
 )
 from heterosis.backends.native.codegen.kernels.matmul.choose import panelled
 from heterosis.backends.native.codegen.kernels.matmul.direct import emit_direct
-from heterosis.backends.native.codegen.kernels.matmul.dots import emit_dots
+from heterosis.backends.native.codegen.kernels.matmul.dots import emit_dots, turned_numbers
 from heterosis.backends.native.codegen.kernels.matmul.element import element
 from heterosis.backends.native.codegen.kernels.matmul.frame import Frame, share
 from heterosis.backends.native.codegen.kernels.matmul.macro_kernel import product_kernel
@@ -39,6 +39,7 @@ _CORES = {
     "direct_row": emit_direct,
     "direct_transposed": emit_direct,
     "dots_of_columns": emit_dots,
+    "dots_of_few": emit_dots,
     "dots_of_rows": emit_dots,
     "dots_of_several": emit_dots,
     "panels": emit_panels,
@@ -99,6 +100,8 @@ def _scratch(
         return copied_numbers(f, kernel, v.m, v.k)
     if problem.variant == "strips":
         return f.mul_size(strip_numbers(f, kernel, v), workers)
+    if problem.variant == "dots_of_few":
+        return turned_numbers(f, kernel, v)
     if problem.variant == "turned":
         return packed_numbers(f, kernel, v.m, v.k)
     if problem.variant in _CORES:
