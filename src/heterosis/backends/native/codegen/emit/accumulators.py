@@ -6,7 +6,13 @@ import functools
 from collections.abc import Callable, Sequence
 
 from heterosis.backends.native.codegen.emit.access import COMPUTED
-from heterosis.backends.native.codegen.emit.builder import Function, Type, Value, constant
+from heterosis.backends.native.codegen.emit.builder import (
+    Function,
+    Type,
+    Value,
+    constant,
+    is_literal,
+)
 from heterosis.backends.native.codegen.emit.reducers import State, add_compensated
 from heterosis.backends.native.codegen.nest import Nest, Reduce, Step
 from heterosis.ir.types import is_float
@@ -137,19 +143,33 @@ class Accumulators:
         ]
         return made
 
-    def closed(self, outer: Accumulators) -> Accumulators:
-        """Add the block's sums to the totals; sums before the block are kept in `outer`."""
-        made = self.like(self.flat())
-        totals = iter(self.totals)
-        made.totals, made.states = [], []
-        for i, step in enumerate(self.steps):
-            if self._summed(step):
-                total, lost = next(totals)
-                block = self.states[i][0]
-                made.totals.append(list(add_compensated(self.f, total, lost, block)))
-                made.states.append(outer.states[i])
-            else:
-                made.states.append(self.states[i])
+    @property
+    def is_empty(self) -> bool:
+        """Whether the totals are plainly zero."""
+        return all(is_literal(value) for total in self.totals for value in total)
+
+    def closed(self, outer: Accumulators, begun: Value | None) -> Accumulators:
+        """Add the block's sums to the totals; sums before the block are kept in `outer`. Where
+        `begun` holds, totals are zero yet: few rows are longer than a block."""
+        made, f = self.like(self.flat()), self.f
+        summed = [self._summed(step) for step in self.steps]
+        blocks = [state[0] for state, own in zip(self.states, summed, strict=True) if own]
+        pairs = list(zip(self.totals, blocks, strict=True))
+
+        def first() -> list[Value]:
+            return [value for (_, lost), block in pairs for value in (block, lost)]
+
+        def further() -> list[Value]:
+            return [
+                value
+                for (total, lost), block in pairs
+                for value in add_compensated(f, total, lost, block)
+            ]
+
+        values = f.if_else(begun, first, further) if begun else further()
+        made.totals = [list(pair) for pair in zip(values[::2], values[1::2], strict=True)]
+        choices = zip(summed, outer.states, self.states, strict=True)
+        made.states = [before if own else state for own, before, state in choices]
         return made
 
     def results(self, *, to_scalar: bool) -> list[tuple[int, Value]]:

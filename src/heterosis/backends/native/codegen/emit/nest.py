@@ -504,7 +504,8 @@ class _Emitter:
 
         def one_block(index: Value, outer: Accumulators) -> Accumulators:
             stop = self.f.min_size(self.f.add_size(index, block), last)
-            return self._carry(index, stop, step, outer.opened(), turn).closed(outer)
+            begun = self.f.compare("eq", index, self.f.i64(first)) if state.is_empty else None
+            return self._carry(index, stop, step, outer.opened(), turn).closed(outer, begun)
 
         return self._carry(first, last, block, state, one_block)
 
