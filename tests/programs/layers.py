@@ -73,7 +73,8 @@ def _of_many_channels(draft: Draft) -> None:
     """A convolution of more channels and filters than a block has."""
     channels, filters = draft.among((40, 64, 130)), draft.among((33, 64, 96))
     extent, size = draft.among((7, 14, 15)), draft.among((1, 3, 3))
-    data = draft.argument((draft.whole(1, 2), channels, extent, extent), "float32", -1, 1)
+    images = draft.among((1, 2, 9))  # several stand side by side in one product
+    data = draft.argument((images, channels, extent, extent), "float32", -1, 1)
     weight = _parameter(draft, (filters, channels, size, size), "float32")
     stride = draft.among((1, 1, 2))
     more = f"kernel=({size}, {size}), pad=({size // 2}, {size // 2}), stride=({stride}, {stride})"
