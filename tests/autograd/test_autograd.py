@@ -7,11 +7,12 @@ import pytest
 
 import heterosis
 from heterosis import _core, autograd, gluon, np, npx
+from heterosis.autograd import derivative
 from heterosis.autograd.reverse import cotangents
 from heterosis.autograd.rules.table import piecewise_constant
 from heterosis.ir import views
 from heterosis.ir.calls import collected, moved
-from heterosis.ir.program import INPUT, apply, constant
+from heterosis.ir.program import ASSEMBLE, INPUT, apply, constant
 from heterosis.ir.types import TensorType
 from heterosis.ops.math import elementwise
 from heterosis.ops.math.cast import stop_gradient
@@ -320,6 +321,59 @@ def test_gradient_of_what_lies_between():
     (of_y, of_x) = autograd.grad(z, [y, x])
     assert of_y.tolist() == [4, 8] and of_x.tolist() == [8, 16]
     assert x.grad.tolist() == [0, 0]
+
+
+@pytest.mark.parametrize("hybrid", [False, True])
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x, z: x + z,
+        lambda x, z: (x + z).reshape(3, 2),
+        lambda x, z: (x - z)[:, ::-1],
+        lambda x, z: np.flip(x, 0).T - z.T,
+    ],
+)
+def test_gradients_are_new_arrays(function, hybrid):
+    """A sum hands on what it receives to both, a view a view of it."""
+
+    def run(x, z, dy):
+        x, z, dy = x.copy(), z.copy(), dy.copy()
+        x.attach_grad()
+        z.attach_grad()
+        with autograd.record():
+            y = function(x, z)
+        dx, dz = autograd.grad([y], [x, z], [dy])
+        dy[:] = 7
+        dx[:] += 1
+        return dx, dz, dy
+
+    shape = function(np.ones((2, 3)), np.ones((2, 3))).shape
+    call = heterosis.hybridize(run) if hybrid else run
+    dx, dz, dy = call(np.ones((2, 3)), np.ones((2, 3)), np.ones(shape))
+    assert (dx == 2).all()
+    assert (np.abs(dz) == 1).all()
+    assert (dy == 7).all()
+
+
+@pytest.mark.parametrize("move", [lambda x: np.roll(x, 3, 1), lambda x: np.flip(x, 1)])
+def test_what_slices_of_one_array_receive_is_put_together_once(monkeypatch, move):
+    """An array of zeros for each of them, and their sums, would take several times as long."""
+    programs, plan = [], derivative.eager.plan
+
+    def planned(program, *arguments, **options):
+        programs.append(program)
+        return plan(program, *arguments, **options)
+
+    monkeypatch.setattr(derivative.eager, "plan", planned)
+    x = variable(numpy.zeros((5, 13)))  # a shape of its own: programs are kept
+    with autograd.record():
+        y = move(x)
+    programs.clear()
+    y.backward(np.arange(65.0).reshape(5, 13))
+    assert (move(x.grad) == np.arange(65.0).reshape(5, 13)).all()
+    (backward,) = (p for p in programs if p.name.endswith("(backward)"))
+    assembled = [n for n in backward.nodes() if n.primitive is ASSEMBLE]
+    assert len(assembled) <= 1 and not any(n.attributes["filled"] for n in assembled)
 
 
 def test_one_variable_gives_a_list_too():

@@ -77,9 +77,10 @@ VIEWS = [
     (x, over(x, f["exp"](x), (0, 0), (1, 1)), "exp(%0)"),
     (
         x,
-        over(x, x, (2, 0), (-1, 1)),
-        "assemble(%0, %0, places=(((0, 0), (1, 1)), ((2, 0), (-1, 1))), filled=False)",
+        over(x, x, (1, 0), (-1, 1)),
+        "assemble(%0, %0, places=(((0, 0), (1, 1)), ((1, 0), (-1, 1))), filled=False)",
     ),
+    (x, over(x, x, (2, 0), (-1, 1)), "slice(%0, starts=(2, 0), steps=(-1, 1))"),
 ]  # fmt: skip
 CASTS = [
     (x, cast(cast(x, "float64"), "float32"), "%0"),

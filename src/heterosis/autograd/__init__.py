@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
 from importlib import import_module
 from typing import TYPE_CHECKING as _TYPE_CHECKING
@@ -17,6 +18,7 @@ from heterosis.runtime.arguments import check_members as _check_members
 from heterosis.runtime.elsewhere import lookup as _lookup
 from heterosis.runtime.errors import ArgumentError, AutogradError, DTypeError, UnsupportedError
 from heterosis.runtime.modes import (
+    is_capturing,
     is_recording,
     is_training,
     set_recording,
@@ -148,7 +150,21 @@ def grad(
     sources = [_source(variable) for variable in variables]
     retain = create_graph if retain_graph is None else retain_graph
     found = tape.propagate(heads, seeds, retain=retain, again=create_graph, stops=sources)
-    return [_found(found, s, v) for s, v in zip(sources, variables, strict=True)]
+    gradients = [_found(found, s, v) for s, v in zip(sources, variables, strict=True)]
+    if is_capturing():  # whose arrays are apart
+        return gradients
+    with switched(recording=create_graph):
+        return list(_apart(gradients, [] if head_grads is None else seeds))
+
+
+def _apart(gradients: Sequence[Any], given: Sequence[Any]) -> Iterator[Any]:
+    """The gradients, copied where a rule hands on what it receives: none shares its memory with
+    another one, or with a head gradient that was given."""
+    taken = {seed._storage_id for seed in given}
+    for gradient in gradients:
+        own = gradient.copy() if gradient._storage_id in taken else gradient
+        taken.add(own._storage_id)
+        yield own
 
 
 def _source(variable: Any) -> tape.Source:

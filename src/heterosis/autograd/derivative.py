@@ -22,6 +22,9 @@ from heterosis.ir.strided import Strided
 from heterosis.ir.types import TensorType, is_float
 from heterosis.ops import eager
 from heterosis.ops.rules import zeros
+from heterosis.passes.fold import FOLD
+from heterosis.passes.rewrite import rewritten
+from heterosis.passes.simplify import SIMPLIFY
 from heterosis.runtime import modes
 
 Run = Callable[[Sequence[Any]], tuple[Any, ...]]  # the results for operands
@@ -172,8 +175,9 @@ class Derivative:
     def _compile(self, program: Program, layouts: Sequence[Strided]) -> Run:
         if self.backend is not None:
             return self.backend.compile(program, layouts).run
+        clean = rewritten(program, SIMPLIFY + FOLD)  # parts that were put into zeros, then added
         plan = eager.plan(
-            program, layouts, None, views=True, freely=False, device=_core.current_device()
+            clean, layouts, None, views=True, freely=False, device=_core.current_device()
         )
         return partial(_core.run_plan, plan)
 

@@ -82,10 +82,22 @@ def _moves_only_ones(node: Node) -> bool:
 
 
 def _shows_only_the_last(node: Node) -> bool:
-    """Whether the last part lies over all others."""
-    starts, steps = node.attributes["places"][-1]
+    """Whether the last part lies over all others, forwards or backwards along each axis."""
     last = node.inputs[-1].shape
-    return last == node.types[0].shape and not any(starts) and all(step == 1 for step in steps)
+    axes = zip(*node.attributes["places"][-1], last, strict=True)
+    return last == node.types[0].shape and all(_is_all(*axis) for axis in axes)
+
+
+def _is_all(start: int, step: int, extent: int) -> bool:
+    """Whether a part covers an axis of its own extent; of an open one nothing is asked."""
+    if step == 1:
+        return not start
+    return step == -1 and not is_traced(extent) and start == extent - 1
+
+
+def _the_last(node: Node) -> Value:
+    starts, steps = node.attributes["places"][-1]
+    return views.slice_(node.inputs[-1], starts, steps, node.types[0].shape)
 
 
 def _part_seen(node: Node) -> tuple[Value, Sequence[int]] | None:
@@ -278,8 +290,8 @@ SIMPLIFY = (
     Rule(
         "written over",
         ASSEMBLE,
-        lambda node: node.inputs[-1],
-        "assemble(x, y at x[:]) -> y",
+        _the_last,
+        "assemble(x, y at x[::-1]) -> y[::-1]",
         _shows_only_the_last,
     ),
     Rule(
