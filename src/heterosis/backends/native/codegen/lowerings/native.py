@@ -186,16 +186,17 @@ TRANSFORM_FILTERS = Opaque(
     "transform_filters",
     types=_transformed,
     meaning=_by_processor,
-    attributes={"winograd": int, "turned": bool},
+    attributes={"winograd": int},
     about="Filters (1, rows, channels, 1, 3, 3) for tiles of `winograd` x `winograd` results: "
-    "(places in a tile, rows, channels, 1, 1, 1). If `turned`, the taps are in reverse order.",
+    "(places in a tile, rows, channels, 1, 1, 1).",
 )
 PACK_TRANSFORMED = Opaque(
     "pack_transformed",
     types=_transformed_panels,
     meaning=_by_processor,
-    attributes=TRANSFORM_FILTERS.attributes,
-    about="What `transform_filters` gives, as the kernel of a convolution reads it.",
+    attributes={**TRANSFORM_FILTERS.attributes, "turned": bool},
+    about="What `transform_filters` gives, as the kernel of a convolution reads it. If `turned`, "
+    "the taps are in reverse order.",
 )
 CONVOLVE_PACKED = Opaque(
     "convolve_packed",

@@ -281,7 +281,7 @@ def transformed(a: Value, m: int) -> Value:
     tile, rows, channels * depth, 1, 1, 1)."""
     flat = _flat(a)
     type_ = TensorType((code.span(m) ** 2, *flat.shape[1:3], 1, 1, 1), a.dtype)
-    return apply(TRANSFORM_FILTERS, (flat,), type_, winograd=m, turned=False)
+    return apply(TRANSFORM_FILTERS, (flat,), type_, winograd=m)
 
 
 def _packed_transformed(a: Value, m: int, turned: bool, machine: Machine) -> Value:
@@ -337,7 +337,7 @@ def _filter_numbers(node: Node, a: Place) -> tuple[int, ...]:
     _, rows, channels, *_ = a.strided.shape
     _, row, channel, _, h, w = a.strided.strides
     first = 0
-    if node.attributes["turned"]:
+    if node.attributes.get("turned"):
         first, h, w = 2 * (h + w), -h, -w
     return rows, channels, first, row, channel, h, w
 

@@ -32,7 +32,7 @@ from heterosis.backends.native.codegen.kernels.matmul.micro_kernel import Kernel
 from heterosis.backends.native.codegen.kernels.matmul.packing import (
     emit_pack,
     pack_name,
-    pieces,
+    store_first,
 )
 from heterosis.backends.native.codegen.target import Target
 
@@ -194,17 +194,13 @@ class _Panels:
         for first in range(0, rows, lanes):
             place = f.offset(self.kind, into, f.add_size(f.mul_size(channel, rows), first))
             valid = min(lanes, rows - first)
-            stored = [(0, lanes)] if reaches else pieces(valid, lanes)
 
             def tap(h: int, w: int, first: int = first) -> Value:
                 at = f.offset(self.kind, source, (h * TAPS + w) * rows + first)
                 return f.load(Type(self.kind.element, lanes), at)
 
             for value in _at_all_places(f, self.m, tap):
-                for begin, piece in stored:
-                    lanes_ = range(begin, begin + piece)
-                    part = value if piece == lanes else f.shuffle(value, value, lanes_)
-                    f.store(part, f.offset(self.kind, place, begin))
+                store_first(f, value, lanes if reaches else valid, place)
                 place = f.offset(self.kind, place, apart)
 
 

@@ -48,7 +48,7 @@ from heterosis.backends.native.codegen.kernels.matmul.macro_kernel import (
 )
 from heterosis.backends.native.codegen.kernels.matmul.micro_kernel import ACCUMULATE, Kernel
 from heterosis.backends.native.codegen.kernels.matmul.packing import (
-    pieces,
+    store_first,
     store_step,
 )
 from heterosis.backends.native.codegen.target import Target
@@ -307,10 +307,7 @@ class _Bodies:
             for i, value in enumerate(operand.line(f, rows)):
                 place = f.mul_size(f.add_size(column.index, i * self.side), operand.between)
                 to = f.offset(self.kind, into, f.add_size(place, first))
-                for begin, piece in pieces(valid, self.lanes):
-                    lanes = range(begin, begin + piece)
-                    part = value if piece == self.lanes else f.shuffle(value, value, lanes)
-                    f.store(part, f.offset(self.kind, to, begin))
+                store_first(f, value, valid, to)
 
     # -- the products ---------------------------------------------------------------------------
 

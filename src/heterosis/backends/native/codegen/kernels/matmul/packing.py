@@ -107,6 +107,14 @@ def pieces(width: int, lanes: int) -> list[tuple[int, int]]:
     return found
 
 
+def store_first(f: Function, value: Value, count: int, to: Value) -> None:
+    """Store the first `count` lanes of a vector, and nothing behind them."""
+    for begin, piece in pieces(count, value.type.lanes):
+        lanes = range(begin, begin + piece)
+        part = value if piece == value.type.lanes else f.shuffle(value, value, lanes)
+        f.store(part, f.offset(value.type.scalar, to, begin))
+
+
 def _copy(
     f: Function, element: Element, source: Value, along: Value, panel: Value,
     width: int, lanes: int, depth: Value,
@@ -168,6 +176,4 @@ def store_step(
         if valid == lanes or at + lanes <= lanes * width:
             f.store(column, f.offset(element.compute, into, at))
             continue
-        for begin, piece in pieces(valid, lanes):
-            part = f.shuffle(column, column, list(range(begin, begin + piece)))
-            f.store(part, f.offset(element.compute, into, at + begin))
+        store_first(f, column, valid, f.offset(element.compute, into, at))
