@@ -22,6 +22,7 @@ from heterosis.passes.fold import FOLD
 from heterosis.passes.halves import widened
 from heterosis.passes.rewrite import rewritten
 from heterosis.passes.simplify import SIMPLIFY, in_own_memory
+from heterosis.passes.thinned import thinned
 from heterosis.passes.unneeded import pruned
 
 
@@ -38,6 +39,8 @@ PASSES = (
     Pass("16-bit floats", widened),
     # Selections are elementwise steps, to which all that follows is open.
     Pass("choices of what is there", selected),
+    # What is read in part is made in part, before what that adds is simplified.
+    Pass("positions that are read", thinned),
     # Folding makes numbers that simplifying finds neutral, and simplifying brings numbers
     # together that can be folded: one table, applied until nothing fits.
     Pass("simplify and fold", lambda program: rewritten(program, SIMPLIFY + FOLD)),
