@@ -32,7 +32,7 @@ FETCHES = 8  # a part of the next right panel is fetched
 PACE_AT = 4  # the bit with which the pace begins: see `Fetching`
 
 _AHEAD = 2048  # how many bytes of the left operand ahead to fetch
-_AT_ONCE = 2 * LINE  # of the next right panel, in each turn of the unrolled loop, at pace 0
+_AT_ONCE = LINE  # of the next right panel, in each turn of the unrolled loop, at pace 0
 
 PLACE = [("call", PTR), ("batch", I64), ("row", I64), ("column", I64)]
 
