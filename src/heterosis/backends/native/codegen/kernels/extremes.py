@@ -8,14 +8,19 @@ what it has twice comes first where it is met first.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial, reduce
 from typing import TYPE_CHECKING
 
 from heterosis.backends.native.codegen.emit import abi
 from heterosis.backends.native.codegen.emit.access import COMPUTED, STORED, computed, load_vector
 from heterosis.backends.native.codegen.emit.builder import (
+    I8,
     I64,
+    LINE,
     PTR,
+    SECOND_LEVEL,
     Function,
     Module,
     Size,
@@ -31,6 +36,10 @@ if TYPE_CHECKING:
 
 BLOCK = 4096
 _TOGETHER = 4  # vectors, none of which waits for another
+_ASKED = 4  # vectors that are searched at a time
+# How many bytes ahead to fetch: while a place is looked for, the next rows arrive. Of elements
+# of fewer bits there is less to wait for.
+_AHEAD, _WIDE = 4096, 32
 
 
 @dataclass(frozen=True)
@@ -172,6 +181,10 @@ class _Elements:
         state = [self._load(f, elements, 0)] * _TOGETHER
         with f.loop(0, f.round_down(count, step), step, carried=state) as loop:
             starts = [f.add_size(loop.index, i * self.lanes) for i in range(_TOGETHER)]
+            if self.stored.bits >= _WIDE:
+                here = f.offset(self.stored, elements, loop.index)
+                for byte in range(0, step * self.stored.bits // 8, LINE):
+                    f.prefetch(f.offset(I8, here, _AHEAD + byte), locality=SECOND_LEVEL)
             loop.next = [
                 self.better(f, self.dtype, self._load(f, elements, start), own)
                 for start, own in zip(starts, loop.carried, strict=True)
@@ -192,22 +205,49 @@ class _Elements:
     def _first_met(self, f: Function, elements: Value, count: Value, extreme: Value) -> Value:
         """The first place of an extreme that is there, in as many elements as a vector has, or
         more."""
-        wanted, bits = f.splat(extreme, self.lanes), Type(f"i{self.lanes}")
+        wanted = f.splat(extreme, self.lanes)
+        if not extreme.type.is_float:
+            return self._first(f, elements, count, lambda x: f.compare("eq", x, wanted))
+        # It is no number only if there is one such, and equals nothing then.
+        ways: list[Callable[[Value], Value]] = [
+            lambda x: f.compare("oeq", x, wanted),
+            lambda x: f.compare("uno", x, x),
+        ]
+        return f.if_else(
+            f.compare("ord", extreme, extreme),
+            *(lambda way=way: [self._first(f, elements, count, way)] for way in ways),
+        )[0]
+
+    def _first(
+        self, f: Function, elements: Value, count: Value, is_met: Callable[[Value], Value]
+    ) -> Value:
+        """The first place that is met, in as many elements as a vector has, or more. Several
+        vectors are asked at a time, of which the last may begin earlier."""
         last = f.sub(count, f.i64(self.lanes))
-        with f.repeat([f.i64(0), f.i64(0), constant(bits, 0)]) as loop:
-            next_ = loop.carried[0]
-            start = f.i64(f.min_size(next_, last))
-            x = self._load(f, elements, start)
-            met = f.compare("oeq" if x.type.is_float else "eq", x, wanted)
-            if x.type.is_float:
-                met = f.binary("or", met, f.compare("uno", x, x))
-            mask = f.convert("bitcast", met, bits)
-            none = f.compare("eq", mask, constant(bits, 0))
-            loop.next = [f.add(next_, f.i64(self.lanes)), start, mask]
-            loop.more = f.binary("and", none, f.compare("slt", start, last))
-        _, start, mask = loop.results
-        behind = f.call(f"llvm.cttz.i{self.lanes}", [mask, constant(Type("i1"), 0)], bits)
-        return f.add(start, f.convert("zext", behind, I64))
+        each = [i * self.lanes for i in range(_ASKED)]
+        none = constant(Type("i1", self.lanes), 0)
+        with f.repeat([f.i64(0), f.i64(0), *[none] * _ASKED]) as loop:
+            first = loop.carried[0]
+            starts = [f.i64(f.min_size(f.add_size(first, before), last)) for before in each]
+            met = [is_met(self._load(f, elements, start)) for start in starts]
+            following = f.add(first, f.i64(_ASKED * self.lanes))
+            loop.next = [following, first, *met]
+            some = self._bits(f, reduce(partial(f.binary, "or"), met))
+            nowhere = f.compare("eq", some, constant(some.type, 0))
+            loop.more = f.binary("and", nowhere, f.compare("slt", following, count))
+        _, first, *met = loop.results
+        place = f.i64(0)
+        for before, here in reversed([*zip(each, met, strict=True)]):
+            bits = self._bits(f, here)
+            number = f.call(f"llvm.cttz.{bits.type}", [bits, constant(Type("i1"), 0)], bits.type)
+            number = number if bits.type == I64 else f.convert("zext", number, I64)
+            start = f.i64(f.min_size(f.add_size(first, before), last))
+            is_there = f.compare("ne", bits, constant(bits.type, 0))
+            place = f.select(is_there, f.add(start, number), place)
+        return place
+
+    def _bits(self, f: Function, truths: Value) -> Value:
+        return f.convert("bitcast", truths, Type(f"i{self.lanes}"))
 
     def _one_by_one(self, f: Function, elements: Value, count: Value) -> list[Value]:
         """The extreme of few elements, and its place."""
