@@ -26,11 +26,13 @@ namespace {
 
 constexpr int64_t kPage = int64_t{4} << 10;
 constexpr int64_t kHugePage = int64_t{2} << 20;
-constexpr int64_t kSmall = int64_t{32} << 10;   // up to here, blocks come from the C library
-constexpr int64_t kRegion = int64_t{32} << 20;  // of huge pages, which larger blocks share
-constexpr int64_t kLarge = int64_t{4} << 20;    // from here on, a block has pages of its own
+constexpr int64_t kSmall = int64_t{32} << 10;    // up to here, blocks come from the C library
+constexpr int64_t kRegion = int64_t{128} << 20;  // of huge pages, which larger blocks share
+constexpr int64_t kLarge = int64_t{16} << 20;    // from here on, blocks are whole huge pages
 static_assert(class_size(class_of(kSmall + 1)) % kPage == 0, "shared pages: whole small ones");
-constexpr int64_t kScratch = 2 * kSmall;          // from here on, page faults of scratch matter
+static_assert(class_size(class_of(kLarge + 1)) % kHugePage == 0, "whole huge pages");
+constexpr int64_t kScratch = 2 * kSmall;  // from here on, page faults of scratch matter
+constexpr int64_t kLargeScratch = int64_t{4} << 20;  // and it grows by whole huge pages that move
 
 struct Block {
   Block* next;
@@ -123,8 +125,8 @@ void* map_huge(int64_t size) {
   return block;
 }
 
-// Parameters are often a few hundred KB. In huge pages they need few entries of the processor's
-// table of addresses, and they fill a cache evenly, which scattered small pages do not.
+// Parameters are often a few hundred KB, or a few MB. In huge pages they need few entries of the
+// processor's table of addresses, and they fill a cache evenly, which scattered small pages do not.
 void* cut_from_region(Region& region, int64_t size) {
   region.lock.lock();
   if (region.end - region.next < size) {
@@ -138,8 +140,9 @@ void* cut_from_region(Region& region, int64_t size) {
   return block;
 }
 
-void* system_allocate(int64_t size) {
-  if (size >= kLarge) return map_huge(size);
+// A block of the system's; from `large` on, it shares no huge page with others.
+void* system_allocate(int64_t size, int64_t large = kLarge) {
+  if (size >= large) return map_huge(size);
   if (size > kSmall) return cut_from_region(memory().region, size);
   return std::aligned_alloc(64, static_cast<std::size_t>(size));
 }
@@ -147,7 +150,7 @@ void* system_allocate(int64_t size) {
 // A mapping of another size in place of one. Pages of the old one that were touched are not touched
 // for the first time again. Null where the system refuses: then the old one is as it was.
 void* map_larger(void* block, int64_t size, int64_t larger) {
-  void* const place = system_allocate(larger);  // where huge pages are aligned
+  void* const place = system_allocate(larger, kLargeScratch);  // where huge pages are aligned
   if (!place) return nullptr;
   ASAN_UNPOISON_MEMORY_REGION(block, static_cast<std::size_t>(size));
   void* const moved = mremap(block, static_cast<std::size_t>(size), static_cast<std::size_t>(larger),
@@ -156,7 +159,7 @@ void* map_larger(void* block, int64_t size, int64_t larger) {
     munmap(place, static_cast<std::size_t>(larger));
     return nullptr;
   }
-  if (larger >= kLarge) madvise(moved, static_cast<std::size_t>(larger), MADV_HUGEPAGE);
+  if (larger >= kLargeScratch) madvise(moved, static_cast<std::size_t>(larger), MADV_HUGEPAGE);
   return moved;
 }
 
@@ -242,13 +245,13 @@ bool reserve(Memory& memory, int64_t size) {
   return false;
 }
 
-void* allocate_from_system(Memory& memory, int64_t size, int64_t asked) {
+void* allocate_from_system(Memory& memory, int64_t size, int64_t asked, int64_t large = kLarge) {
   memory.age.fetch_add(1, std::memory_order_relaxed);
   if (!reserve(memory, size)) throw_out_of_memory(memory, asked);
-  void* block = system_allocate(size);
+  void* block = system_allocate(size, large);
   if (!block) {
     trim(memory, kLargestBlock);
-    block = system_allocate(size);
+    block = system_allocate(size, large);
   }
   if (block) return block;
   memory.reserved.fetch_sub(size, std::memory_order_relaxed);
@@ -318,7 +321,7 @@ void* larger_scratch(Memory& memory, Block* small, int64_t size, int64_t asked) 
     }
     free_block(memory, small);
   }
-  return allocate_from_system(memory, size, asked);
+  return allocate_from_system(memory, size, asked, kLargeScratch);
 }
 
 std::string readable(int64_t bytes) {
