@@ -79,6 +79,7 @@ class Ways:
     def __init__(self, program: Program, calls: list[Mapping[str, Array]]):
         self.program, self.calls = program, calls
         self._context = npx.cpu()  # of all arrays
+        self._heads: list[Any] = []  # what the results of the last call received as gradients
 
     def eager(self) -> list[Call]:
         found = namespace(self.program)
@@ -206,11 +207,20 @@ class Ways:
         ]
         if self.program.mode == "plain" and shares and not self.program.has_control:
             self._add_aliases(calls[-1])
+        if self.program.mode == "gradient":
+            self._check_own_memory()
         return calls
 
     def _add_aliases(self, call: Call) -> None:
         """Add to what the last call left behind who changes with whom."""
         call.aliases = [numpy.array(changed) for changed in aliases(*self._last)]
+
+    def _check_own_memory(self) -> None:
+        """Write to every gradient of the last call: no other array may change with it."""
+        gradients, others = self._gradients, [*self._last[1], *self._heads]
+        for i, changed in enumerate(aliases(gradients, [*gradients, *others])):
+            found = [n for n, does in enumerate(changed) if does and n != i]
+            assert not found, f"gradient {i} shares memory with {found} of gradients and arrays"
 
     def _set(self, found: dict[str, Any], turn: int) -> dict[str, Any]:
         """Where the function finds things, with the numbers that a call is to find there."""
@@ -228,6 +238,7 @@ class Ways:
         arrays = (results, list(arguments.values()), outside, gradients)
         self._check_contexts([a for of in arrays for a in of])
         self._last = results, [*results, *arguments.values(), *outside]
+        self._gradients = gradients
         seen = ([a.asnumpy() for a in of] for of in arrays)
         return Call(*seen, error=error, printed=re.findall(r"^p\d+", told.getvalue(), re.MULTILINE))
 
@@ -270,8 +281,11 @@ class Ways:
                 heads = _differentiable(
                     autograd.grad(heads, variables, _weights(heads), create_graph=True)
                 )
+        self._heads = _weights(heads)
+        if heads and len(self.program.steps) % 2:
+            return results, autograd.grad(heads, variables, self._heads)
         if heads:
-            autograd.backward(heads, _weights(heads))
+            autograd.backward(heads, self._heads)
         return results, [v.grad for v in variables]
 
 
