@@ -62,7 +62,8 @@ def _computed(node: Node, asked: Steps) -> Steps:
     elif node.primitive is SLICE:
         may = [n and not is_traced(step) for n, step in zip(known, _strides(node), strict=True)]
     elif node.primitive is RESHAPE:
-        may = [axis in dict(_kept(node)).values() for axis in range(len(shape))]
+        kept = {after for _, after in _kept(node)}
+        may = [axis in kept for axis in range(len(shape))]
     else:
         passes_on = isinstance(node.primitive, Elementwise) or node.primitive in _KEEPING
         may = [n and passes_on for n in known]

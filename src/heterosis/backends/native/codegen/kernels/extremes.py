@@ -206,16 +206,17 @@ class _Elements:
         """The first place of an extreme that is there, in as many elements as a vector has, or
         more."""
         wanted = f.splat(extreme, self.lanes)
+
+        def first(is_met: Callable[[Value], Value]) -> list[Value]:
+            return [self._first(f, elements, count, is_met)]
+
         if not extreme.type.is_float:
-            return self._first(f, elements, count, lambda x: f.compare("eq", x, wanted))
+            return first(lambda x: f.compare("eq", x, wanted))[0]
         # It is no number only if there is one such, and equals nothing then.
-        ways: list[Callable[[Value], Value]] = [
-            lambda x: f.compare("oeq", x, wanted),
-            lambda x: f.compare("uno", x, x),
-        ]
         return f.if_else(
             f.compare("ord", extreme, extreme),
-            *(lambda way=way: [self._first(f, elements, count, way)] for way in ways),
+            lambda: first(lambda x: f.compare("oeq", x, wanted)),
+            lambda: first(lambda x: f.compare("uno", x, x)),
         )[0]
 
     def _first(
