@@ -170,6 +170,27 @@ def separable(draft: Draft) -> str | None:
     return draft.step("layer", text, made, weight, rounding=ACCUMULATES)
 
 
+def strided(draft: Draft) -> str | None:
+    """The end of a residual block, of which convolutions with one tap and a stride read a part."""
+    dtype, channels, size = _floats(draft), draft.among((3, 8, 16)), draft.among((1, 3, 3))
+    shape = draft.whole(1, 2), channels, draft.whole(3, 9), draft.whole(3, 9)
+    data, before = draft.argument(shape, dtype, -1, 1), draft.argument(shape, dtype, -1, 1)
+    weight = _parameter(draft, (channels, channels, size, size), dtype)
+    more = f"kernel=({size}, {size}), pad=({size // 2}, {size // 2}), no_bias=True"
+    text, absolute = f"npx.convolution({{0}}, {{1}}, {more})", _of_tiles(size, channels)
+    made = draft.step("layer", text, data, weight, rounding=ACCUMULATES, absolute=absolute)
+    text = draft.among(("npx.relu({0} + {1})", "{0} + {1}", "{0} * 0.5 - {1}"))
+    end = draft.step("layer", text, made, before, rounding=ROUNDS)
+    if draft.chance(0.3):  # the other branch reads the part as a slice
+        draft.view("{0}[:, :, ::2, ::2]", end)
+    for filters in (16, 5)[: draft.whole(1, 2)]:
+        weight = _parameter(draft, (filters, channels, 1, 1), dtype)
+        stride = draft.among(((2, 2), (2, 2), (2, 1), (4, 2)))
+        text = f"npx.convolution({{0}}, {{1}}, kernel=(1, 1), stride={stride}, no_bias=True)"
+        made = draft.step("layer", text, end, weight, rounding=ACCUMULATES, absolute=absolute)
+    return made
+
+
 def tiled(draft: Draft) -> str | None:
     """A convolution of 3 x 3 taps with whole vectors of channels, which may go in tiles; at times
     with taps in depth, wherever they lie."""
@@ -340,9 +361,10 @@ def softmax(draft: Draft) -> str | None:
 
 # Where an infinite element meets padding, or the transforms of an algorithm, what becomes of it is
 # the algorithm's: no reference says.
-WINDOWED = (convolution, separable, tiled)
+WINDOWED = (convolution, separable, strided, tiled)
 LAYERS: tuple[Callable[[Draft], str | None], ...] = (
-    dense, dense, convolution, convolution, convolution, separable, tiled, pooling, pooling,
-    batch_norm, own_norm, layer_norm, attention, recurrent, cell, embedding, dropout, softmax,
+    dense, dense, convolution, convolution, convolution, separable, strided, tiled,
+    pooling, pooling, batch_norm, own_norm, layer_norm, attention, recurrent, cell, embedding,
+    dropout, softmax,
 )  # fmt: skip
 NAMESPACE["recurrent"] = test_rnn.reference
