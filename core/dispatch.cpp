@@ -1,6 +1,7 @@
 #include "dispatch.h"
 
 #include <algorithm>
+#include <cstring>
 #include <optional>
 #include <utility>
 
@@ -247,6 +248,33 @@ class TakeoverTask final : public Task {
   std::vector<std::pair<Ref<Storage>, Ref<Storage>>> pairs_;
 };
 
+// An array that is handed the elements of another one, queued.
+class HandoverTask final : public Task {
+ public:
+  HandoverTask(Ref<Storage> array, Ref<Storage> from) : array_(*array), from_(*from) {
+    write(std::move(array));
+    update(std::move(from));
+  }
+
+ protected:
+  // Invariant: the only Ref to `from_` is the task's own, and no thread can make another, or there
+  // are more, and what they see stays.
+  void run() override {
+    if (from_.use_count() == 1) return array_.exchange(from_);
+    std::memcpy(array_.data(), from_.data(), static_cast<size_t>(array_.nbytes()));
+  }
+
+ private:
+  Storage& array_;
+  Storage& from_;
+};
+
+// Whether nothing is queued for both, and there is memory to exchange.
+bool is_idle(const Takeover& takeover) {
+  const Storage &array = *takeover.array->storage, &from = *takeover.from->storage;
+  return array.variable.writable() && from.variable.writable() && array.allocated() && from.allocated();
+}
+
 [[noreturn]] void refuse_devices(const std::string& operation, int one, int other) {
   const auto name = [](int device) {
     if (device == kOfProcesses) return std::string("processes(0)");
@@ -357,6 +385,20 @@ bool can_take_over(const Takeover& takeover) {
          array->storage->device == from->storage->device;
 }
 
+bool hand_over(const Array& array, Array& from) {
+  const Takeover takeover{&array, &from};
+  if (!can_take_over(takeover)) return false;
+  if (array.storage->is_remote() || is_idle(takeover)) {
+    if (from.storage->use_count() > 1) return false;
+    take_over({&takeover, 1});
+    from.storage = {};
+    return true;
+  }
+  ++array.storage->version;
+  engine().push(std::make_unique<HandoverTask>(array.storage, std::move(from.storage)));
+  return true;
+}
+
 void take_over(std::span<const Takeover> takeovers) {
   if (takeovers.empty()) return;
   bool idle = true;
@@ -366,8 +408,7 @@ void take_over(std::span<const Takeover> takeovers) {
       array->storage->variable.fail(from->storage->variable.error());
       continue;
     }
-    idle = idle && array->storage->variable.writable() && from->storage->variable.writable() &&
-           array->storage->allocated() && from->storage->allocated();
+    idle = idle && is_idle({array, from});
   }
   if (!idle) return engine().push(std::make_unique<TakeoverTask>(takeovers));
   for (const auto& [array, from] : takeovers) array->storage->exchange(*from->storage);

@@ -92,6 +92,11 @@ bool can_take_over(const Takeover& takeover);
 // Does so, at once or through the engine: writes of the arrays.
 void take_over(std::span<const Takeover> takeovers);
 
+// Gives the elements of `from` to `array`, at once or through the engine, and leaves `from` without a
+// storage: by exchanging their memory if nobody else has that of `from` when its turn comes. False,
+// and nothing happens, if that cannot be.
+bool hand_over(const Array& array, Array& from);
+
 // Throws Failure if the plan changes its first input in place and `out` is another array.
 void check_in_place(const Invocation& invocation, const Array& out);
 

@@ -271,6 +271,20 @@ void bind_random(nb::module_& m) {
   });
 }
 
+// Gives the elements of the only array of a list to another array, and empties the list, if nobody
+// else has it, and it could stand where the other one does.
+bool hand_over(nb::list list, nb::handle array) {
+  return translated([&] {
+    const FrontLock lock;
+    if (is_capturing() || PyList_GET_SIZE(list.ptr()) != 1) return false;
+    PyObject* const given = PyList_GET_ITEM(list.ptr(), 0);
+    if (!is_array(given) || !is_array(array.ptr()) || Py_REFCNT(given) != 1) return false;
+    if (!heterosis::hand_over(as_array(array.ptr()), as_array(given))) return false;
+    PyList_SetSlice(list.ptr(), 0, 1, nullptr);  // of a list it cannot fail
+    return true;
+  });
+}
+
 }  // namespace
 
 NB_MODULE(_core, m) {
@@ -336,6 +350,7 @@ NB_MODULE(_core, m) {
   m.def("set_operator", [](const char* name, nb::handle operation) {
     translated([&] { set_operator(name, operation.ptr()); return 0; });
   });
+  m.def("hand_over", hand_over);
   m.def("tell_of_write", [](nb::handle array) {
     translated([&] {
       const FrontLock lock;

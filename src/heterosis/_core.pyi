@@ -408,6 +408,10 @@ def note_views_of(operations: Sequence[Operation[..., Any]]) -> None:
     """Tell the hook `view_written` of writes into views that these operations make, transposing and
     indexing included; without operations, of none."""
 
+def hand_over(given: list[Any], array: ndarray) -> bool:
+    """Give the elements of the only array of a list to another array, and empty the list, if nobody
+    else has it, and it could stand where the other one does: whether that has been done."""
+
 def tell_of_write(array: ndarray) -> None:
     """Call the hook `view_written` if the array is a view that is told of."""
 

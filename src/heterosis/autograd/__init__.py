@@ -131,8 +131,8 @@ def backward(
     seeds = tape.seeds_for(heads, None if head_grads is None else _as_list(head_grads))
     found = tape.propagate(heads, seeds, retain=retain_graph, again=False)
     with switched(recording=False):
-        for leaf, received in found.items():
-            leaf.receive(received)
+        for leaf in list(found):
+            leaf.receive([found.pop(leaf)])
 
 
 def grad(

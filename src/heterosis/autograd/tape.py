@@ -70,8 +70,12 @@ class Leaf:
     def __init__(self, grad: Any, request: str):
         self.grad, self.request, self.turn = grad, request, 0
 
-    def receive(self, found: Received) -> None:
-        """Store what `backward` has found; where that is nothing, the old gradient stays."""
+    def receive(self, given: list[Received]) -> None:
+        """Store what `backward` has found, the only element of a list, without a copy if nobody
+        else has it; where that is nothing, the old gradient stays."""
+        if self.request != "add" and _core.hand_over(given, self.grad):
+            return
+        (found,) = given
         if isinstance(found, Conditional):
             self._receive_under(found.condition, found.value)
         elif self.request == "add":

@@ -187,13 +187,26 @@ def load_vector(
     """`lanes` elements from `base` on, `step` elements apart; those outside `mask` read as 0."""
     element = STORED[dtype]
     type_ = Type(element.element, lanes)
+    pays = mask is None or _masks_pay(f, element)
     if step == 1:
-        raw = f.load(type_, base) if mask is None else f.masked_load(type_, base, mask)
-    elif step == 2 and (mask is None or _masks_pay(f, element)):
+        raw = _neighbours(f, type_, base, mask)
+    elif step == -1 and pays:
+        first = f.offset(element, base, 1 - lanes)
+        raw = _reversed(f, _neighbours(f, type_, first, mask and _reversed(f, mask)))
+    elif step == 2 and pays:
         raw = _every_second(f, type_, base, mask)
     else:
         raw = f.masked_gather(type_, _addresses(f, element, base, step, lanes), mask)
     return computed(f, dtype, raw)
+
+
+def _neighbours(f: Function, type_: Type, base: Value, mask: Value | None) -> Value:
+    return f.load(type_, base) if mask is None else f.masked_load(type_, base, mask)
+
+
+def _reversed(f: Function, vector: Value) -> Value:
+    """The last lane first."""
+    return f.shuffle(vector, vector, range(vector.type.lanes)[::-1])
 
 
 def _masks_pay(f: Function, element: Type) -> bool:
@@ -230,9 +243,11 @@ def store_vector(
     f: Function, dtype: str, value: Value, base: Value, step: Value | int, mask: Value | None
 ) -> None:
     """The counterpart of `load_vector`; lanes outside `mask` are left as they are in memory."""
-    raw = stored(f, dtype, value)
+    raw, lanes = stored(f, dtype, value), value.type.lanes
+    if step == -1 and (mask is None or _masks_pay(f, STORED[dtype])):
+        raw, mask = _reversed(f, raw), mask and _reversed(f, mask)
+        base, step = f.offset(STORED[dtype], base, 1 - lanes), 1
     if step != 1:
-        lanes = value.type.lanes
         f.masked_scatter(raw, _addresses(f, STORED[dtype], base, step, lanes), mask)
     elif mask is None:
         f.store(raw, base)

@@ -219,7 +219,7 @@ def open_nest(nest: Nest, numbers: Numbers) -> Nest:
     in_squares = set(turned.loads.values()) if turned else set()
 
     def strides(own: tuple[Number, ...], runs: int = level) -> tuple[Number, ...]:
-        literals = {level: (0, 1, 2), runs: (0, 1, 2)}
+        literals = dict.fromkeys((level, runs), (-1, 0, 1, 2))
         return tuple(numbers.unless(literals.get(d, (0,)), s) for d, s in enumerate(own))
 
     def operand(own: Operand) -> Operand:

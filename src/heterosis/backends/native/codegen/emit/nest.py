@@ -236,7 +236,7 @@ class _Emitter:
 
     def _spread_out(self) -> bool:
         """Whether an operand's elements are not neighbours: wide vectors would only cost code."""
-        return any(o.strides[self.vector_level] not in (0, 1) for o in self._all_operands())
+        return any(o.strides[self.vector_level] not in (-1, 0, 1) for o in self._all_operands())
 
     def _masks(self) -> bool:
         """Whether the processor can load and store part of a vector of every operand's type."""
