@@ -9,6 +9,7 @@ import pytest
 
 from heterosis.backends.native.codegen.emit.builder import Module
 from heterosis.backends.native.codegen.mathematics import ULPS
+from heterosis.backends.native.codegen.mathematics.frequent_powers import FREQUENT
 from heterosis.backends.native.codegen.target import AVX2, AVX512, FALLBACK, NEON, TARGETS
 from heterosis.backends.native.compile import compiler
 from tests.backends.native import usable_targets
@@ -193,6 +194,23 @@ def test_power_with_few_special_cases_in_a_vector(dtype, target):
     x, y = random.uniform((0.1, -9), (9, 9), (20 * special.shape[1], 2)).astype(dtype).T
     x[::20], y[::20] = special
     check("power", dtype, target, x, y)
+
+
+@every_target
+@both_precisions
+def test_frequent_exponents(dtype, target):
+    """Within the stated bound, and the same bits whatever exponents stand beside them."""
+    random = numpy.random.default_rng(9)
+    x = samples(dtype, ((-9, 9), (-1e4, 1e4)), 20_000)
+    function = kernel("power", dtype, 2, target)
+    found = {}
+    for exponent in (*FREQUENT, 1.7):
+        y = numpy.full(x.shape, exponent, dtype)
+        check("power", dtype, target, x, y)
+        found[exponent] = function(x, y)
+    which = random.integers(0, len(found), x.size)
+    mixed = numpy.array(list(found), dtype)[which]
+    assert numpy.all(same(function(x, mixed), numpy.choose(which, list(found.values()))))
 
 
 @every_target

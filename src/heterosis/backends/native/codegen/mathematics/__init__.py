@@ -7,12 +7,12 @@ They have no branches, but for rare cases that are too long to always compute, a
 from heterosis.backends.native.codegen.mathematics import (
     error,
     exponential,
+    frequent_powers,
     gamma_functions,
     hyperbolic,
     inverse_hyperbolic,
     inverse_trigonometric,
     logarithm,
-    powers,
     roots,
     rounding,
     trigonometric,
@@ -30,7 +30,7 @@ log2 = emitted(logarithm.log2)
 log10 = emitted(logarithm.log10)
 log1p = emitted(logarithm.log1p)
 
-power = emitted(powers.power)
+power = emitted(frequent_powers.power)
 sqrt = emitted(roots.sqrt)
 rsqrt = emitted(roots.rsqrt)
 cbrt = emitted(roots.cbrt)

@@ -285,14 +285,9 @@ def least_common_multiple(f: Function, dtype: str, a: Value, b: Value) -> Value:
 
 
 def power(f: Function, dtype: str, a: Value, b: Value) -> Value:
-    """Squares, by far the most frequent, take a short cut: one test a vector."""
     if not a.type.is_float:
         return power_integer(f, dtype, a, b)
-    square = f.compare("oeq", b, constant(b.type, 2.0))
-    if square.type.lanes:
-        square = f.intrinsic("vector.reduce.and", square, returns=I1)
-    (result,) = f.if_else(square, lambda: [f.mul(a, a)], lambda: [mathematics.power(f, a, b)])
-    return result
+    return mathematics.power(f, a, b)
 
 
 def classify(test: str) -> Callable[[Function, str, Value], Value]:

@@ -198,6 +198,15 @@ class Number:
             return self
         return self.made(self.f.intrinsic("vector.reduce.or", self.value, returns=I1))
 
+    def all(self) -> Number:
+        """Whether a condition holds in every lane, as one bit."""
+        if not self.type.lanes:
+            return self
+        return self.made(self.f.intrinsic("vector.reduce.and", self.value, returns=I1))
+
+    def lane(self, index: int) -> Number:
+        return self.made(self.f.extract(self.value, index))
+
 
 def where(condition: Number, a: Number | float, b: Number | float) -> Number:
     """`a` where the condition holds, else `b`. One of the two must be a `Number`."""
