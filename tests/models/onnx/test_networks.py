@@ -170,6 +170,25 @@ def test_branches_by_what_is_computed():
             assert set(net(x).asnumpy().ravel().tolist()) == {3.0 if x[0, 0].item() > 0 else 1.0}
 
 
+def test_branches_by_what_came_with_the_file():
+    """A branch that is taken by it may hand on an array that came with the file, too."""
+    then, other = (
+        graph([node("Identity", name, f"{name}_too")], "", f"{name}_too") for name in ("w", "x")
+    )
+    nodes = [
+        node("Greater", "threshold zero", "positive"),
+        node("If", "positive", "y", then_branch=then, else_branch=other),
+    ]
+    threshold, zero = (
+        helper.make_tensor(name, FLOAT, (1,), [number])
+        for name, number in (("threshold", 1.0), ("zero", 0.0))
+    )
+    net = loaded(nodes, [threshold, zero, helper.make_tensor("w", FLOAT, (2,), [3.0, 4.0])])
+    for hybridized in (False, True):
+        net.hybridize(hybridized)
+        assert net(np.ones((2,))).tolist() == [3.0, 4.0]
+
+
 def doubling(truth):
     return graph(
         [node("Add", "s s", "after"), *truth, node("Mul", "s step", "row")],

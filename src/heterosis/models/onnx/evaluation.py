@@ -167,12 +167,17 @@ def _computed(
         return by_numpy()
     # Parameters change by training, and gradients go to them: no number takes their place.
     return tuple(
-        Following(partial(_item, by_numpy, i), partial(_item, by_ours, i)) for i in range(count)
+        Following(partial(_item, by_numpy, i), partial(_array, by_ours, i)) for i in range(count)
     )
 
 
 def _item(results: Callable[[], tuple[Any, ...]], place: int) -> Any:
     return results()[place]
+
+
+def _array(results: Callable[[], tuple[Any, ...]], place: int) -> Any:
+    """The same as an array of ours: what a branch hands on may have come with the file."""
+    return array(results()[place])
 
 
 def _as_tuple(made: Any) -> tuple[Any, ...]:
