@@ -635,6 +635,14 @@ bool hold(PyObject* guards) {
   return as_watched(guards).hold();
 }
 
+bool watches(PyObject* guards, const Storage& storage) {
+  if (!reinterpret_cast<GuardsObject*>(guards)->watched) return false;
+  const std::vector<ArrayGuard>& arrays = as_watched(guards).arrays;
+  return std::any_of(arrays.begin(), arrays.end(), [&](const ArrayGuard& guard) {
+    return as_array(guard.array.get()).storage.get() == &storage;
+  });
+}
+
 void add_guards_type(PyObject* module) {
   Object type = checked(PyType_FromSpec(&specification));
   guards_type = reinterpret_cast<PyTypeObject*>(type.get());

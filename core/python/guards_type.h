@@ -13,4 +13,7 @@ bool is_guards(PyObject* object);
 // Whether everything that `guards` watches is as it was. Runs no Python code of the user.
 bool hold(PyObject* guards);
 
+// Whether `guards` watches the elements of an array in this memory.
+bool watches(PyObject* guards, const Storage& storage);
+
 }  // namespace heterosis::python

@@ -127,8 +127,8 @@ bool takes_floats(const Entry& entry, const Call& call, std::vector<int64_t>& nu
 // An entry for a call, made by an open one; null if that is not for it.
 Ref<const Entry> entry_at(const OpenEntry& open, const Call& call);
 
-// Whether an argument shares memory with another input, and the program writes one of them: it has
-// been captured for arrays that are apart.
+// Whether an argument shares memory with another input, or with an array that Python has read, and
+// the program writes one of them: it has been captured for arrays that are apart.
 bool is_entangled(const Program& program, const Call& call);
 
 // Whether an argument is a variable, of a program that must know which of them are.

@@ -7,6 +7,7 @@
 #include "../random_state.h"
 #include "array_type.h"
 #include "front_lock.h"
+#include "guards_type.h"
 #include "operation_type.h"
 #include "recording.h"
 #include "replayed.h"
@@ -193,6 +194,7 @@ bool is_entangled(const Program& program, const Call& call) {
   for (size_t i = 0; i < program.sources.size(); ++i) {
     if (program.sources[i].kind != Source::Kind::argument) continue;
     const Storage* const own = storage(program.sources[i]);
+    if (is_written(program, i) && watches(program.guards.get(), *own)) return true;
     for (size_t k = 0; k < program.sources.size(); ++k) {
       const bool shared = k != i && storage(program.sources[k]) == own;
       if (shared && (is_written(program, i) || is_written(program, k))) return true;

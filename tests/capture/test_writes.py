@@ -356,3 +356,133 @@ def test_what_is_written_to_may_be_a_weight():
     run, sums = heterosis.hybridize(step), numpy.array([[3.0, 3.5, 4.0, 4.5]])
     for given, scale in ((np.ones((4, 4)), 1), (weight, 0.5), (weight, 0.25), (x * 1, 0.25)):
         assert run(given, x).asnumpy().tolist() == (sums * scale).tolist()
+
+
+# -- an array outside that is an argument, too -----------------------------------------------------
+
+
+def in_both_branches(x, state, outside):
+    if x[0] > 0:
+        outside[outside < 0] = 0.5
+    else:
+        state += state
+    return state * 1, outside * 1
+
+
+def twice_in_one_branch(x, state, outside):
+    if x[0] > 0:
+        outside += 1
+        state *= 2
+        outside -= 3
+    return state * 1, outside * 1
+
+
+def in_branches_of_branches(x, state, outside):
+    if x[0] > 0:
+        if x[1] > 1:
+            outside += 1
+        else:
+            state *= 3
+        state *= 2
+    else:
+        outside[1:3] = state[:2]
+    return state * 1, outside * 1
+
+
+def through_a_view_in_a_branch(x, state, outside):
+    if x[0] > 0:
+        outside += 1
+    else:
+        column = state.reshape(-1, 1)[1:]
+        column *= 2
+    return state * 1, outside * 1
+
+
+def in_a_scan(x, state, outside):
+    def body(row, total):
+        outside[:] = outside + row
+        state[:] = state * 2
+        return row + state.sum(), total + outside.sum()
+
+    return *npx.foreach(body, x, np.zeros(())), state * 1
+
+
+def in_a_loop(x, state, outside):
+    def body(turn):
+        outside[:] = outside + x[1]
+        state[:] = state * 2
+        return [], [turn + 1]
+
+    npx.while_loop(lambda turn: turn < x[1], body, [np.zeros(())], max_iterations=5)
+    return state * 1, outside * 1
+
+
+@pytest.mark.parametrize("apart", [False, True])
+@pytest.mark.parametrize("signs", [(1.0, -1.0), (-1.0, 1.0)])
+@pytest.mark.parametrize(
+    "program",
+    [
+        in_both_branches,
+        twice_in_one_branch,
+        in_branches_of_branches,
+        through_a_view_in_a_branch,
+        in_a_scan,
+        in_a_loop,
+    ],
+)
+def test_writes_to_an_argument_that_is_an_array_outside(program, signs, apart):
+    """One array by two names, in a branch or a turn too; and two, in other calls."""
+
+    def left(hybridized):
+        outside = np.array([0.5, -0.25, -1.0, -0.65, 0.25])
+
+        def call(x, state):
+            return program(x, state, outside)
+
+        run, found = heterosis.hybridize(call) if hybridized else call, []
+        for number, sign in enumerate(signs * 2):
+            is_apart = apart and number % 2 == 1
+            state = np.arange(5.0) if is_apart else outside
+            found += leaves(run(np.array([sign, 2.0 - number % 2]), state))
+            found += [state.copy(), outside.copy()]
+        return found
+
+    for found, wanted in zip(left(True), left(False), strict=True):
+        same(found, wanted)
+
+
+@pytest.mark.parametrize(
+    "read",
+    [float, lambda a: a.item(), lambda a: a.tolist()[0], lambda a: float(a.asnumpy()[0])],
+    ids=["float", "item", "tolist", "asnumpy"],
+)
+@pytest.mark.parametrize("apart_first", [False, True])
+def test_reading_what_an_argument_has_written_is_refused(read, apart_first):
+    outside, x = np.array([0.5]), np.array([1.0, 2.0])
+
+    @heterosis.hybridize
+    def step(x, state):
+        state -= x[0]
+        return x * read(outside)
+
+    if apart_first:
+        state = np.array([3.0])
+        assert step(x, state).tolist() == [0.5, 1.0]
+        assert state.tolist() == [2.0]
+    with pytest.raises(CaptureError, match=r"needs the elements of an array float32\[1\]"):
+        step(x, outside)
+    assert outside.tolist() == [0.5]
+
+
+def test_choosing_by_what_an_argument_has_written():
+    outside = np.array([2.0])
+
+    @heterosis.hybridize
+    def step(x, state):
+        state -= x[0]
+        if outside:
+            return x + 1
+        return x
+
+    found = [step(np.array([number]), outside).item() for number in (1.0, 1.0, -1.0)]
+    assert found == [2.0, 1.0, 0.0]

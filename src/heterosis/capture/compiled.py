@@ -142,7 +142,7 @@ class Compiled(Generic[P, R]):
         self._changes = 0  # captures after the first one
         self._capturing = forks.ReleasedLock()
         self._order = forks.ReleasedLock()  # of `_programs`: a call that finds one changes it
-        self._outside: set[int] = set()  # storages that programs which write use from outside
+        self._outside: set[int] = set()  # storages that programs which write know from outside
 
     def __call__(self, *arguments: P.args, **keywords: P.kwargs) -> R:
         return self.replay(*arguments, **keywords)  # type: ignore[no-any-return]
@@ -403,7 +403,7 @@ class Compiled(Generic[P, R]):
             return None
         outside = (source.array for source in captured.sources if isinstance(source, Outside))
         self._outside.update(array._storage_id for array in outside)
-        self._outside |= captured.entangled
+        self._outside |= captured.entangled | captured.guards.read_storages
         return self._sharing(arrays)
 
     def _captured(

@@ -38,6 +38,7 @@ class Guards:
         self._outside = reach.outside()  # known until the capture ends
         self._rows: dict[Hashable, tuple[str, Row]] = {}  # with a path that users understand
         self._late: dict[Hashable, Namespace | Contents] = {}  # noted when the capture ends
+        self.read_storages: set[int] = set()  # of our arrays whose elements Python has read
         places: list[Namespace | Contents] = [*reach.namespaces, *reach.contents]
         for place in places:
             if place.is_ours:
@@ -114,6 +115,7 @@ class Guards:
         with modes.switched(capturing=False):
             bits = _core.reinterpret(array, "float16") if array.dtype == "bfloat16" else array
             elements = numpy.asarray(memoryview(bits)).tobytes()
+        self.read_storages.add(array._storage_id)
         key = (array._storage_id, array._offset, array.shape, array._element_strides)
         self._rows[key] = ("an array's elements", ("array", bits._alias(), elements))
 

@@ -55,6 +55,7 @@ class Inner(Trace):
         # The inputs that turns are given, by the storages of their stand-ins.
         self.given: dict[int, Value] = {}
         self.around: dict[Cell, Cell] = {}  # cells there, by those here
+        self._here: dict[Cell, Cell] = {}  # the other way round: one for all arrays of a memory
         self.filled: dict[int, list[Any]] = {}  # what a turn appends, by the ids of the lists
         self.result: Any = None
         self.fails = False  # whether nothing comes behind it, since it raises
@@ -138,17 +139,27 @@ class Inner(Trace):
         if found is None:
             found = self._from_around(array)
             self._hold(array, found)
-        elif isinstance(found.source, Enclosing) and place(found.source.array) != place(array):
+        elif isinstance(found.source, Enclosing) and not self._is_shown(array, found):
             if found.writes:
                 raise overlap(found.value(), array)
             return self._from_around(array)
         return found
 
+    def _is_shown(self, array: Any, cell: Cell) -> bool:
+        """Whether an array from around has the value of a cell: it came from it, or from another
+        array that was found to be the same memory."""
+        assert isinstance(cell.source, Enclosing)
+        source = cell.source.array
+        if source._storage_id == array._storage_id:
+            return place(source) == place(array)
+        return self.outer.cell(array) is self.around[cell]
+
     def _from_around(self, array: Any) -> Cell:
         outer = self.outer.cell(array)
-        found = self._seen(array, outer)
-        self.around[found] = outer
-        return found
+        if outer not in self._here:
+            self._here[outer] = self._seen(array, outer)
+            self.around[self._here[outer]] = outer
+        return self._here[outer]
 
     def _seen(self, array: Any, outer: Cell) -> Cell:
         if outer.base is None:
@@ -252,7 +263,7 @@ def is_open(value: Any) -> bool:
         if cell is not None and not (isinstance(cell.source, Outside) and not cell.writes):
             return True
         if not isinstance(trace, Inner):
-            return False
+            return trace.merged_with(value) is not None
         trace = trace.outer
 
 

@@ -202,7 +202,7 @@ class Trace:
     def argument(self, array: Any) -> Any:
         """A stand-in for an array among the arguments."""
         source = Argument(len(self.arguments))
-        made = self._merged(array)
+        made = self.merged_with(array)
         if made is None:
             made = self._stand_in(array, source)
         self.arguments.append((array, made))
@@ -245,7 +245,7 @@ class Trace:
             self.variables.add(made._storage_id)
         return made
 
-    def _merged(self, array: Any) -> Any:
+    def merged_with(self, array: Any) -> Any:
         """The stand-in of an argument that an array is, if arrays that share memory are one."""
         for other, made in self.arguments if self.merged else ():
             if other._storage_id == array._storage_id:
@@ -255,8 +255,10 @@ class Trace:
         return None
 
     def writes_shared(self) -> bool:
-        """Whether the program writes to an array that it also knows as another argument."""
-        known = Counter([*(array._storage_id for array, _ in self.arguments), *self._outside()])
+        """Whether the program writes to an array that it also knows as another argument, or that
+        Python has read outside."""
+        outside = self._outside() | self.guards.read_storages
+        known = Counter([*(array._storage_id for array, _ in self.arguments), *outside])
         return any(known[self._storage(cell.source)] > 1 for cell in self.written_cells())
 
     def _outside(self) -> set[int]:
@@ -296,7 +298,7 @@ class Trace:
         """Where the value of an array is; arrays from outside become inputs."""
         key = array._storage_id
         found = self.cells.get(key)
-        stand_in = self._merged(array) if found is None else None
+        stand_in = self.merged_with(array) if found is None else None
         if stand_in is not None:
             self.entangled.add(key)
             return self.cells[stand_in._storage_id]
@@ -747,7 +749,8 @@ class Trace:
 
     def read(self, array: Any) -> None:
         """The elements of an array are about to be read by Python."""
-        cell = self.cells.get(array._storage_id)
+        argument = self.merged_with(array)
+        cell = self.cells.get((array if argument is None else argument)._storage_id)
         if cell is not None and not (isinstance(cell.source, Outside) and not cell.writes):
             raise read_error(cell.value().type)
         self.guards.read(array)

@@ -18,7 +18,6 @@ from heterosis.backends.native.codegen.emit import abi
 from heterosis.backends.native.codegen.emit import access as memory
 from heterosis.backends.native.codegen.emit.builder import (
     I64,
-    LINE,
     PTR,
     SECOND_LEVEL,
     Function,
@@ -154,8 +153,8 @@ class Epilogue:
             if isinstance(step, Beside) and step.along is not None and not step.of_columns:
                 here = self._place(f, step, at)
                 stored = memory.STORED[step.dtype]
-                for number in range(0, columns * step.along or 1, 8 * LINE // stored.bits):
-                    f.prefetch(f.offset(stored, here, number), locality=SECOND_LEVEL)
+                nbytes = (columns * step.along or 1) * stored.bits // 8
+                f.prefetch(here, nbytes, locality=SECOND_LEVEL)
 
     def __call__(self, f: Function, total: Value, at: Position) -> Value:
         """What is stored where the kernel computed `total`: a vector, or one number."""

@@ -367,10 +367,15 @@ class Function:
         """Stack memory, alive until the function returns. Use it in the entry block only."""
         return self.emit(PTR, f"alloca {type_}, i64 {count}, align {align}")
 
-    def prefetch(self, pointer: Value, *, write: bool = False, locality: int = 3) -> None:
+    def prefetch(
+        self, pointer: Value, nbytes: int = 1, *, write: bool = False, locality: int = 3
+    ) -> None:
+        """Fetch `nbytes` from `pointer` on, a line at a time."""
         self.module.declare("llvm.prefetch.p0", VOID, [PTR, I32, I32, I32])
-        arguments = f"{pointer}, i32 {int(write)}, i32 {locality}, i32 1"
-        self.statement(f"call void @llvm.prefetch.p0({arguments})")
+        for byte in range(0, nbytes, LINE):
+            line = self.offset(I8, pointer, byte)
+            arguments = f"{line}, i32 {int(write)}, i32 {locality}, i32 1"
+            self.statement(f"call void @llvm.prefetch.p0({arguments})")
 
     def offsets(self, element: Type, pointer: Value, at: Value) -> Value:
         """The addresses of the elements `at`, a vector of indices, behind `pointer`."""

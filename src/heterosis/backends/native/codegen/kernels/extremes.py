@@ -18,7 +18,6 @@ from heterosis.backends.native.codegen.emit.access import COMPUTED, STORED, comp
 from heterosis.backends.native.codegen.emit.builder import (
     I8,
     I64,
-    LINE,
     PTR,
     SECOND_LEVEL,
     Function,
@@ -182,9 +181,8 @@ class _Elements:
         with f.loop(0, f.round_down(count, step), step, carried=state) as loop:
             starts = [f.add_size(loop.index, i * self.lanes) for i in range(_TOGETHER)]
             if self.stored.bits >= _WIDE:
-                here = f.offset(self.stored, elements, loop.index)
-                for byte in range(0, step * self.stored.bits // 8, LINE):
-                    f.prefetch(f.offset(I8, here, _AHEAD + byte), locality=SECOND_LEVEL)
+                ahead = f.offset(I8, f.offset(self.stored, elements, loop.index), _AHEAD)
+                f.prefetch(ahead, step * self.stored.bits // 8, locality=SECOND_LEVEL)
             loop.next = [
                 self.better(f, self.dtype, self._load(f, elements, start), own)
                 for start, own in zip(starts, loop.carried, strict=True)

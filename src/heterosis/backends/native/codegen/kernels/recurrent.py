@@ -17,7 +17,6 @@ from heterosis.backends.native.codegen.emit.access import STORED
 from heterosis.backends.native.codegen.emit.builder import (
     I8,
     I64,
-    LINE,
     PTR,
     Function,
     Module,
@@ -618,9 +617,8 @@ def _fetch_row(
         if stream.shared or not stream.moving:
             continue
         for line in _line(f, number, getattr(v, label), stream, row, v.units):
-            for byte in range(0, units * ITEMSIZE[loop.dtype], LINE):
-                at = f.add_size(first, byte // ITEMSIZE[loop.dtype])
-                f.prefetch(f.offset(number, line, at), write=label.endswith("_out"))
+            nbytes = units * ITEMSIZE[loop.dtype]
+            f.prefetch(f.offset(number, line, first), nbytes, write=label.endswith("_out"))
 
 
 def _to_and_fro(f: Function, back: Value, index: Value, begin: Size, end: Size) -> Value:

@@ -46,6 +46,7 @@ from heterosis.backends.native.codegen.target import Target
 
 _LINE = 128  # bytes that threads never share
 _PANEL_NUMBERS = 3 << 14  # of windows that are packed before they are multiplied
+_MOST_SPOTS = 16  # panels whose windows are looked up once for all groups
 _LARGEST_SHARE = 1 << 13  # positions
 _SHARE_WORK = 1 << 17  # multiplications worth waking a thread for
 _MOST_PACKED = 1 << 24  # numbers of the filters that are packed at a time
@@ -60,10 +61,13 @@ class Layout:
     depth: Size  # of one block
     stretch: Size  # depth that is packed at a time
     padded: Size  # rows of one group, whole panels
-    shares: Size  # of the columns of one group
+    shares: Size  # of the columns
+    spans: Size  # of the groups, for threads beyond one a share
     lookup: Size  # where the offsets of the filters' columns begin, if they are scattered
     packed: Size  # where the packed filters begin
     private: Size  # where the threads' own memory begins
+    spot: Size  # bytes of what was looked up for a panel; 0 if no other group asks again
+    room: Size  # bytes of all that
     own: Size  # bytes of one thread's
 
 
@@ -103,25 +107,35 @@ def layout(
     stretch = f.mul_size(depth, f.max_size(1, blocks))
     stretch = f.min_size(stretch, round_up(f, f.max_size(k, 1), 8))
     stretch = f.max_size(k, 1) if problem.packed else f.max_size(depth, stretch)
-    work = product(f, v.rows, columns, k)
+    work = product(f, v.groups, v.rows, columns, k)
     shares = share_count(f, columns, kernel.tile.columns, _LARGEST_SHARE, work, workers)
+    worth = f.min_size(workers, f.max_size(1, f.div_size(work, _SHARE_WORK)))
+    spans = f.min_size(v.groups, ceil_div(f, worth, shares))
     table = f.mul_size(k, TABLE_BYTES)
     packed = round_up(f, f.add_size(table, f.mul_size(k, 8 * problem.scattered)), _LINE)
     numbers = 0 if problem.packed else product(f, v.groups, padded, stretch)
     private = f.add_size(packed, round_up(f, f.mul_size(numbers, kernel.element.size), _LINE))
-    panel = f.mul_size(_panels(f, kernel, depth), kernel.tile.columns * kernel.element.size)
-    panel = f.mul_size(panel, depth)
-    windows = Windows(kernel, problem.step)
-    own = f.add_size(round_up(f, windows.own_bytes(f, taps), _LINE), panel)
+    count = _panels(f, kernel, v, depth)
+    panels = product(f, count, depth, kernel.tile.columns * kernel.element.size)
+    looked_up = round_up(f, Windows(kernel, problem.step).own_bytes(f, taps), _LINE)
+    spot = f.mul_size(looked_up, _is_grouped(f, v))
+    room = f.max_size(looked_up, f.mul_size(spot, count))
     return Layout(
-        columns, taps, depth, stretch, padded, shares, table, packed, private,
-        round_up(f, own, _LINE),
+        columns, taps, depth, stretch, padded, shares, spans, table, packed, private, spot, room,
+        round_up(f, f.add_size(room, panels), _LINE),
     )  # fmt: skip
 
 
-def _panels(f: Function, kernel: Kernel, depth: Size) -> Size:
-    """How many are packed at a time."""
-    return f.max_size(1, f.div_size(_PANEL_NUMBERS, f.mul_size(depth, kernel.tile.columns)))
+def _is_grouped(f: Function, v: SimpleNamespace) -> Size:
+    """1 if there are several groups, else 0."""
+    return f.min_size(1, f.sub_size(v.groups, 1))
+
+
+def _panels(f: Function, kernel: Kernel, v: SimpleNamespace, depth: Size) -> Size:
+    """How many are packed at a time: of several groups not more than are kept in mind."""
+    most = f.add_size(f.mul_size(_is_grouped(f, v), _MOST_SPOTS - _PANEL_NUMBERS), _PANEL_NUMBERS)
+    count = f.div_size(_PANEL_NUMBERS, f.mul_size(depth, kernel.tile.columns))
+    return f.max_size(1, f.min_size(most, count))
 
 
 def scratch_bytes(problem: Problem, target: Target, workers: int) -> int:
@@ -209,42 +223,47 @@ class _Forward:
     ) -> None:
         if not self.problem.packed:
             share_packing(self.kernel, f, v, blocks, memory, deep)
-        tasks = f.mul_size(v.groups, blocks.shares)
-        work = product(f, v.rows, blocks.columns, deep)
-        grain = abi.grain_of(f, f.div_size(work, blocks.shares), _SHARE_WORK)
+        tasks = f.mul_size(blocks.spans, blocks.shares)
+        work = product(f, v.groups, v.rows, blocks.columns, deep)
+        grain = abi.grain_of(f, f.div_size(work, tasks), _SHARE_WORK)
         abi.parallel_for(f, v.call, f"{self.name}.multiply", memory, tasks, grain)
 
     def _emit_multiplying(self, frame: Frame) -> None:
-        """Each share: the filters of one group times some columns, panel by panel."""
+        """Each share: the filters of some groups times some columns, panel by panel."""
         kernel = self.kernel
         f, v, begin, end, worker = frame.body(kernel.module, kernel.target, kernel.name("multiply"))
         own = f.offset(I8, v.scratch, f.add_size(v.private, f.mul_size(worker, v.own)))
-        room = round_up(f, self.windows.own_bytes(f, v.taps), _LINE)
-        v.mine, v.panel = own, f.offset(I8, own, room)
-        some_columns = f.mul_size(_panels(f, self.kernel, v.depth), self.kernel.tile.columns)
+        v.mine, v.panel = own, f.offset(I8, own, v.room)
+        some_columns = f.mul_size(_panels(f, self.kernel, v, v.depth), self.kernel.tile.columns)
         with f.loop(begin, end) as task:
-            group, part = f.div_size(task.index, v.shares), f.i64(f.rem_size(task.index, v.shares))
+            span, part = f.div_size(task.index, v.shares), f.i64(f.rem_size(task.index, v.shares))
             column, columns = share_range(f, part, v.shares, v.columns, self.kernel.tile.columns)
             last = f.add_size(column, columns)
+            first, groups = share_range(f, f.i64(span), v.spans, v.groups, 1)
             with f.loop(0, f.max_size(v.deep, 1), v.depth) as step:
                 depth = f.min_size(v.depth, f.sub_size(v.deep, step.index))
-                with f.loop(column, last, some_columns) as some:
+                with f.loop(column, last, some_columns) as some, f.loop(0, groups) as number:
+                    group = f.add_size(first, number.index)
                     stop = f.min_size(last, f.add_size(some.index, some_columns))
-                    self._pack_panels(f, v, group, step.index, depth, some.index, stop)
-                    self._multiply_panels(f, v, group, step.index, depth, some.index, stop)
+                    here = (group, step.index, depth, some.index, stop)
+                    self._pack_panels(f, v, number.index, *here)
+                    self._multiply_panels(f, v, *here)
         f.ret()
 
     def _pack_panels(
-        self, f: Function, v: SimpleNamespace, group: Size, step: Value, depth: Size,
-        column: Value, end: Size,
+        self, f: Function, v: SimpleNamespace, number: Value, group: Size, step: Value,
+        depth: Size, column: Value, end: Size,
     ) -> None:  # fmt: skip
+        """`number` tells how many groups were packed before: the first one looks windows up."""
         storage, panel = self.kernel.element.storage, self.kernel.tile.columns
         at = f.add_size(v.step0, step)
         x = f.offset(storage, v.x, f.mul_size(group, v.x_group))
         with f.loop(column, end, panel) as here:
             width = f.min_size(panel, f.sub_size(end, here.index))
             image, place = f.div_size(here.index, v.positions), f.rem_size(here.index, v.positions)
-            into = self._panel(f, v, f.sub_size(here.index, column), depth)
+            before = f.sub_size(here.index, column)
+            into = self._panel(f, v, before, depth)
+            spot = f.offset(I8, v.mine, f.mul_size(f.div_size(before, panel), v.spot))
 
             def copied() -> Sequence[Value]:
                 start = f.add_size(f.mul_size(image, v.x_image), f.mul_size(at, v.x_channel))
@@ -252,11 +271,15 @@ class _Forward:
                 call_pack(self.kernel, f, panel, source, 1, v.x_channel, into, width, depth)
                 return ()
 
+            def looked_up() -> Sequence[Value]:
+                where = [here.index, f.i64(width), spot]
+                f.call(self.windows.name("look_up"), [f.parameters[0], *where])
+                return ()
+
             def gathered() -> Sequence[Value]:
-                spot = [here.index, f.i64(width), v.mine]
-                f.call(self.windows.name("look_up"), [f.parameters[0], *spot])
+                f.if_else(f.compare("eq", number, f.i64(0)), looked_up)
                 table = f.offset(I64, v.scratch, f.mul_size(at, 2))
-                f.call(self.windows.name("window"), [x, table, v.mine, f.i64(depth), into])
+                f.call(self.windows.name("window"), [x, table, spot, f.i64(depth), into])
                 return ()
 
             inside = f.compare("sle", f.i64(f.add_size(place, width)), f.i64(v.positions))

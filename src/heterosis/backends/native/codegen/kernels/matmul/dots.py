@@ -13,7 +13,6 @@ from heterosis.backends.native.codegen.emit import abi
 from heterosis.backends.native.codegen.emit.access import first_lanes
 from heterosis.backends.native.codegen.emit.builder import (
     I64,
-    LINE,
     PTR,
     SECOND_LEVEL,
     Function,
@@ -292,10 +291,8 @@ class _Fetching:
 
     def _all(self, at: Value) -> Sequence[Value]:
         for row in self.next:
-            for byte in range(0, self.turn, LINE):
-                here = self.f.add_size(at, byte // self.element.size)
-                line = self.f.offset(self.element.storage, row, here)
-                self.f.prefetch(line, locality=SECOND_LEVEL)
+            here = self.f.offset(self.element.storage, row, at)
+            self.f.prefetch(here, self.turn, locality=SECOND_LEVEL)
         return ()
 
     def _first(self, at: Value) -> Sequence[Value]:

@@ -8,6 +8,7 @@ from functools import partial
 
 from heterosis.backends.native.codegen.emit.access import lane_numbers
 from heterosis.backends.native.codegen.emit.builder import (
+    I8,
     I64,
     LINE,
     PTR,
@@ -103,8 +104,7 @@ def emit_micro_kernel(kernel: Kernel, rows: int) -> None:
     a, b, c, c_row, depth, mode, ahead, *place = f.parameters
     targets = [f.offset(element.compute, c, f.mul_size(row, c_row)) for row in range(rows)]
     for pointer in targets:
-        for byte in range(0, tile.columns * element.size, LINE):
-            f.prefetch(f.offset(element.compute, pointer, byte // element.size), write=True)
+        f.prefetch(pointer, tile.columns * element.size, write=True)
     fetch_beside(kernel, f, Position(*place), range(rows))
     sums: list[Value] = zeros(kernel, rows)
     unrolled = f.round_down(depth, tile.unroll)
@@ -185,10 +185,7 @@ class Fetching:
         return self.f.if_else(wanted, lambda: [self.fetch(ahead)], lambda: [ahead])[0]
 
     def _lines(self, ahead: Value, begin: int, end: int) -> Sequence[Value]:
-        kind, size = self.kernel.element.compute, self.kernel.element.size
-        for byte in range(begin, end, LINE):
-            line = self.f.offset(kind, ahead, byte // size)
-            self.f.prefetch(line, locality=SECOND_LEVEL)
+        self.f.prefetch(self.f.offset(I8, ahead, begin), end - begin, locality=SECOND_LEVEL)
         return ()
 
     def fetched(self, steps: Size) -> Size:

@@ -505,8 +505,7 @@ def _emit_tiles(
         soon = f.offset(element.storage, to, f.mul_size(v.c_row, _SOON * height))
         for offset in below:
             pointer = f.offset(element.storage, soon, offset)
-            for byte in range(0, kernel.columns * element.size, LINE):
-                f.prefetch(f.offset(element.compute, pointer, byte // element.size), write=True)
+            f.prefetch(pointer, kernel.columns * element.size, write=True)
         later = f.add_size(v.row, f.add_size(i.index, _SOON * height))
         fetch_beside(kernel, f, Position(v.call, v.batch, later, v.column), down)
         after = f.add_size(i.index, height)
@@ -567,8 +566,7 @@ def _fetch_rows(
     start = f.mul_size(f.add_size(row, number), left.step)
     along = f.mul_size(f.binary("lshr", turn, constant(I64, bits)), lines * LINE // size)
     begin = f.offset(storage, left.first, f.add_size(start, along))
-    for line in range(lines):
-        f.prefetch(f.offset(storage, begin, line * LINE // size), locality=SECOND_LEVEL)
+    f.prefetch(begin, lines * LINE, locality=SECOND_LEVEL)
     return ()
 
 
