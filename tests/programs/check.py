@@ -64,6 +64,7 @@ REFUSED = (
     "before a turn and",  # of another shape behind it, in a branch that Python does not enter
     # What is not in ONNX.
     "have no operators in ONNX",
+    "What is exported has no Python to raise an error in",
 )
 NOT_REACHED = "was not computed from variables while operations were recorded"
 OF_BRANCHES = (

@@ -255,6 +255,7 @@ _ACTIVATION_REFERENCES: dict[str, Callable[[Any], Any]] = {
         (-9, 9),
         dtypes=("int32", "float16", *_PRECISE),
         ulps=8,
+        absolute=8,
     ),
 )
 def activation(data: Value, act_type: str) -> Value:

@@ -252,5 +252,6 @@ def pooling_gradient(
             part = (flat / norm) ** (p_value - 1)
         else:
             part = numpy.ones(flat.shape) / (count if pool_type == "avg" else 1)
-        dx[where] += (part * g[..., None]).reshape(window.shape)
+        given = numpy.where(part == 0, 0, part * g[..., None])  # also of what is infinite or NaN
+        dx[where] += given.reshape(window.shape)
     return _last(dx, layout)
