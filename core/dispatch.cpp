@@ -328,11 +328,11 @@ bool must_wait() { return engine().must_wait(); }
 
 bool overlaps(const Invocation& invocation, const Array& out) {
   const Plan& plan = *invocation.plan;
-  for (const Array* input : invocation.inputs()) {
-    if (input->storage != out.storage) continue;
-    const bool may =
-        plan.remote || plan.elementwise || (plan.in_place && input == invocation.arrays[0]);
-    if (!(may && same_view(*input, out))) return true;
+  for (size_t i = 0; i < invocation.inputs().size(); ++i) {
+    const Array& input = *invocation.arrays[i];
+    if (input.storage != out.storage) continue;
+    const bool may = plan.remote || plan.elementwise || (plan.in_place && i == 0);
+    if (!(may && same_view(input, out))) return true;
   }
   return false;
 }

@@ -225,6 +225,41 @@ def test_writes_into_what_is_no_variable():
     assert gradient(places_in_a_part, [1.0, 2.0, 3.0, 4.0, 5.0]) == [1, 2, 1, 2, 2]
 
 
+@pytest.mark.parametrize("hybrid", [False, True])
+@pytest.mark.parametrize("recorded", [False, True])
+@pytest.mark.parametrize(
+    "key",
+    [
+        numpy.s_[::-1],
+        numpy.s_[[3, 2, 1, 0]],
+        numpy.s_[:, ::-1],
+        numpy.s_[:, [2, 1, 0]],
+        numpy.s_[...],
+    ],
+)
+def test_an_array_is_written_to_places_of_its_own(key, recorded, hybrid):
+    """All is read before anything is written, whether or not that is recorded."""
+
+    def function(x):
+        y = x * 2
+        y[key] = y
+        return y
+
+    x = variable(numpy.arange(12.0, dtype="float32").reshape(4, 3))
+    run = heterosis.hybridize(function) if hybrid else function
+    expected = 2 * x.asnumpy()
+    expected[key] = expected.copy()
+    if not recorded:
+        assert run(x).tolist() == expected.tolist()
+        return
+    with autograd.record():
+        y = run(x)
+    assert y.tolist() == expected.tolist()
+    seed = numpy.arange(12.0, dtype="float32").reshape(4, 3) + 1
+    y.backward(np.array(seed))
+    assert x.grad.tolist() == (2 * seed[key]).tolist()
+
+
 def test_writes_that_gradients_cannot_follow_are_refused():
     x = variable([1.0, 2.0])
     with autograd.record():

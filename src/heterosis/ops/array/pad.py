@@ -9,6 +9,7 @@ import numpy
 
 from heterosis.ir import views
 from heterosis.ir.program import ASSEMBLE, GATHER, Value, apply, constant, extent
+from heterosis.ir.traced_sizes import is_traced
 from heterosis.ir.types import TensorType, is_float
 from heterosis.ops.array.join import joined
 from heterosis.ops.array.shape import samples
@@ -66,6 +67,46 @@ _SOURCES: dict[str, Callable[[Value, int], Value]] = {
     "reflect": _reflect,
     "symmetric": _symmetric,
 }
+# The same as ranges, before and behind, where none of them is longer than the axis allows: places
+# where they begin, and the step.
+_RANGES: dict[str, Callable[[int, int, int], tuple[range, range]]] = {
+    "wrap": lambda n, before, after: (range(n - before, n), range(after)),
+    "reflect": lambda n, before, after: (range(before, 0, -1), range(n - 2, n - 2 - after, -1)),
+    "symmetric": lambda n, before, after: (
+        range(before - 1, -1, -1),
+        range(n - 1, n - 1 - after, -1),
+    ),
+}
+
+
+def _from_elements(x: Value, around: tuple[Width, ...], mode: str) -> Value:
+    """Side by side, one axis after the other, if all lengths are known and short enough."""
+    least = 1 if mode == "reflect" else 0  # how many elements an axis has that are not repeated
+    known = not any(map(is_traced, x.shape))
+    short = known and all(max(w) <= n - least for n, w in zip(x.shape, around, strict=True))
+    if not short and not (known and x.size and mode == "edge"):
+        return _from_places(x, around, _SOURCES[mode])
+    for axis, (before, after) in enumerate(around):
+        if not before and not after:
+            continue
+        n = x.shape[axis]
+        if mode == "edge":
+            first, last = part(x, axis, 0, 1), part(x, axis, n - 1, n)
+            parts = [_stretched(first, axis, before), x, _stretched(last, axis, after)]
+        else:
+            ranges = _RANGES[mode](n, before, after)
+            first, last = (_taken(x, axis, places) for places in ranges)
+            parts = [first, x, last]
+        x = joined("pad", parts, axis)
+    return x
+
+
+def _taken(x: Value, axis: int, places: range) -> Value:
+    """The elements at places along an axis."""
+    starts, steps = [0] * x.ndim, [1] * x.ndim
+    starts[axis], steps[axis] = places.start if places else 0, places.step
+    shape = (*x.shape[:axis], len(places), *x.shape[axis + 1 :])
+    return views.slice_(x, tuple(starts), tuple(steps), shape)
 
 
 def _from_places(
@@ -188,7 +229,7 @@ def pad(
     if reflect_type != "even":
         raise ArgumentError(f"pad: reflect_type={reflect_type!r}; only 'even' is supported.")
     if mode in _SOURCES:
-        return _from_places(x, around, _SOURCES[mode])
+        return _from_elements(x, around, mode)
     if mode in _STATISTICS:
         return _with_statistics(x, around, _STATISTICS[mode])
     if mode == "constant":

@@ -320,9 +320,11 @@ class _Emitter:
         """So many rows and columns: read, turned and put aside, then one row of them a turn."""
         f = self.f
         for step, operand in turned.loads.items():
-            rows = [self._row(scope, operand, i, side) for i in range(side)]
+            falls = turned.falls(operand)
+            rows = [self._row(scope, operand, i, side, falls) for i in range(side)]
             for i, column in enumerate(transpose(f, rows, 16 // ITEMSIZE[operand.dtype])):
-                f.store(column, f.offset(column.type, self.aside[step], i * side))
+                place = side - 1 - i if falls else i
+                f.store(column, f.offset(column.type, self.aside[step], place * side))
         with f.loop(0, side) as loop:
             inside = self._advance(scope, turned.level, loop.index)
             ahead = f.mul_size(loop.index, side)
@@ -332,11 +334,13 @@ class _Emitter:
                 inside.values[step, side] = row
             self._point(inside, side, None)
 
-    def _row(self, scope: _Scope, operand: Operand, index: int, lanes: int) -> Value:
-        """So many neighbours as they are stored, for place `index` along the vectors."""
+    def _row(self, scope: _Scope, operand: Operand, index: int, lanes: int, falls: bool) -> Value:
+        """So many neighbours as they are stored, for place `index` along the vectors; the last of
+        them first if it `falls`."""
         distance = self.f.mul_size(index, self.size(operand.strides[self.vector_level]))
         element = memory.STORED[operand.dtype]
         begin = self.f.offset(element, scope.address(operand), distance)
+        begin = self.f.offset(element, begin, 1 - lanes) if falls else begin
         return self.f.load(Type(element.element, lanes), begin)
 
     def _range(self, level: int) -> tuple[Size, Size]:

@@ -25,6 +25,10 @@ class Turned:
     level: int
     loads: dict[int, Operand]
 
+    def falls(self, operand: Operand) -> bool:
+        """Whether the elements of an operand go backwards through memory along that loop."""
+        return _is(-1, operand.strides[self.level])
+
 
 def turned_loads(nest: Nest) -> Turned | None:
     """What to read in squares, if it is worth it and all else allows it. In code for any size it
@@ -63,12 +67,13 @@ def _is(number: int, stride: Number) -> bool:
 
 def _is_along(stride: Number) -> bool:
     """Whether vectors are loaded without gaps, or are one element in every lane."""
-    return _is(0, stride) or _is(1, stride)
+    return any(_is(number, stride) for number in (-1, 0, 1))
 
 
 def _run(operand: Operand) -> int | None:
     """The loop along which its elements are neighbours."""
-    return next((at for at, stride in enumerate(operand.strides) if _is(1, stride)), None)
+    strides = enumerate(operand.strides)
+    return next((at for at, stride in strides if _is(1, stride) or _is(-1, stride)), None)
 
 
 def _is_short(extent: Number) -> bool:
