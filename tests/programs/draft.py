@@ -79,7 +79,7 @@ class Draft:
         return names[int(self.rng.choice(len(names), p=weights / weights.sum()))]
 
     def writable(self, fits: Callable[[numpy.ndarray], bool] = lambda a: True) -> str | None:
-        """An array to write to: seldom a variable, which is refused, and not where that is caught."""
+        """An array to write to: seldom a variable, which is refused; none where that is caught."""
         held = {"gradient": self.arguments, "inside": self.outside}.get(self.mode, {})
         allowed = self.chance(0.1) and not self.is_tried
         return self.pick(

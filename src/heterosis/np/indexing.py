@@ -31,6 +31,7 @@ from heterosis.ops.array.indexing import (
     select_part,
     unravel_index,
 )
+from heterosis.ops.array.join import stack
 from heterosis.ops.array.shape import reshape, transpose
 from heterosis.ops.math.cast import copy as _copy
 from heterosis.ops.math.elementwise import where as _choose
@@ -266,6 +267,8 @@ def flatnonzero(a: Any) -> ndarray:
 
 def argwhere(a: Any) -> ndarray:
     """The places of the elements that are not zero, one row each; waits for `a`."""
+    if _has_many(a):
+        return stack(_places_of_many(a), -1)
     return convert.from_numpy(numpy.argwhere(_values("argwhere", a)))
 
 

@@ -36,6 +36,7 @@ STORED = {
     "uint32": Type("i32"),
     "uint64": Type("i64"),
 }
+SPREAD = (2, 3, 4)  # distances of elements that are loaded without gaps, as all between them
 COMPUTED = STORED | {"bool": Type("i1"), "float16": FLOAT, "bfloat16": FLOAT}
 
 
@@ -193,8 +194,8 @@ def load_vector(
     elif step == -1 and pays:
         first = f.offset(element, base, 1 - lanes)
         raw = _reversed(f, _neighbours(f, type_, first, mask and _reversed(f, mask)))
-    elif step == 2 and pays:
-        raw = _every_second(f, type_, base, mask)
+    elif isinstance(step, int) and step in SPREAD and pays:
+        raw = _spread(f, type_, base, step, mask)
     else:
         raw = f.masked_gather(type_, _addresses(f, element, base, step, lanes), mask)
     return computed(f, dtype, raw)
@@ -215,21 +216,32 @@ def _masks_pay(f: Function, element: Type) -> bool:
     return target is not None and target.has_masks() and element.bits >= 32
 
 
-def _every_second(f: Function, type_: Type, base: Value, mask: Value | None) -> Value:
-    """Two vectors that overlap in one lane, so that none reaches behind the last element."""
+def _spread(f: Function, type_: Type, base: Value, step: int, mask: Value | None) -> Value:
+    """Every `step`-th element, from as many vectors without gaps; the last of them overlaps the one
+    before, so that none reaches behind the last element."""
     lanes = type_.lanes
-    upper = f.offset(type_, base, lanes - 1)
-    chosen = [*range(0, lanes, 2), *range(lanes + 1, 2 * lanes, 2)]
-    if mask is None:
-        return f.shuffle(f.load(type_, base), f.load(type_, upper), chosen)
-    nowhere = constant(mask.type, 0)
-    here = [i // 2 if i % 2 == 0 else lanes for i in range(2 * lanes - 1)]
-    parts = (here[:lanes], here[lanes - 1 :])
-    low, high = (
-        f.masked_load(type_, at, f.shuffle(mask, nowhere, part))
-        for at, part in zip((base, upper), parts, strict=True)
-    )
-    return f.shuffle(low, high, chosen)
+    starts = [*range(0, (step - 1) * lanes, lanes), (step - 1) * (lanes - 1)]
+    vectors = []
+    for start in starts:
+        at, there = f.offset(type_, base, start), None
+        if mask is not None:
+            wanted = range(start, start + lanes)
+            chosen = [place // step if place % step == 0 else lanes for place in wanted]
+            there = f.shuffle(mask, constant(mask.type, 0), chosen)
+        vectors.append(_neighbours(f, type_, at, there))
+    found = vectors[0]
+    places = range(0, step * lanes, step)
+    for number in range(1, step):
+        before = starts[number - 1] + lanes  # what is found before this place
+        lane = [
+            -1 if place >= starts[number] + lanes
+            else lanes + place - starts[number] if place >= before
+            else place if number == 1
+            else i
+            for i, place in enumerate(places)
+        ]  # fmt: skip
+        found = f.shuffle(found, vectors[number], lane)
+    return found
 
 
 def load_at(f: Function, dtype: str, base: Value, at: Value, mask: Value | None) -> Value:

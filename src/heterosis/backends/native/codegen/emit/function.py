@@ -10,7 +10,7 @@ from math import prod
 from heterosis.backends.native.codegen import tables
 from heterosis.backends.native.codegen.emit import abi
 from heterosis.backends.native.codegen.emit.abi import ENTRY
-from heterosis.backends.native.codegen.emit.access import STORED
+from heterosis.backends.native.codegen.emit.access import SPREAD, STORED
 from heterosis.backends.native.codegen.emit.builder import (
     I64,
     PTR,
@@ -219,7 +219,7 @@ def open_nest(nest: Nest, numbers: Numbers) -> Nest:
     in_squares = set(turned.loads.values()) if turned else set()
 
     def strides(own: tuple[Number, ...], runs: int = level) -> tuple[Number, ...]:
-        literals = dict.fromkeys((level, runs), (-1, 0, 1, 2))
+        literals = dict.fromkeys((level, runs), (-1, 0, 1, *SPREAD))
         return tuple(numbers.unless(literals.get(d, (0,)), s) for d, s in enumerate(own))
 
     def operand(own: Operand) -> Operand:

@@ -1,4 +1,4 @@
-"""What runs backwards through memory is read and written in whole vectors."""
+"""What runs backwards through memory, or in small steps, is read in whole vectors."""
 
 import numpy
 import pytest
@@ -57,8 +57,37 @@ def test_vectors_and_what_is_left(dtype, function, hybrid):
         numpy.testing.assert_array_equal(numpy.delete(room, range(FRAME, FRAME + extent), 1), 1)
 
 
+@pytest.mark.parametrize("hybrid", [False, True], ids=["eager", "hybridized"])
+@pytest.mark.parametrize("step", [2, 3, 4, 5])
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_elements_between_which_others_stand(dtype, step, hybrid):
+    views = [
+        lambda x: x[..., 0],
+        lambda x: x[..., step - 1],
+        lambda x: x.transpose(2, 0, 1),
+        lambda x: x[:, 1:, 0],
+    ]
+    for extent in (1, 2, 7, 8, 15, 16, 17, 33, 70):
+        x = numpy.arange(3 * extent * step).reshape(3, extent, step) % 7 % 3
+        x = x.astype(numpy_dtype(dtype))
+        given = np.array(x)
+        for view in views:
+            copy = heterosis.hybridize(lambda x, view=view: np.copy(view(x))) if hybrid else view
+            numpy.testing.assert_array_equal(np.copy(copy(given)).asnumpy(), view(x))
+            total = view(given).astype("float64").sum().item()
+            assert total == view(x).astype("float64").sum()
+
+
+def third(x, out):
+    return np.copy(x[..., ::3])
+
+
+def channels_first(x, out):
+    return np.copy(x.reshape(10, 7, 3).transpose(2, 0, 1))
+
+
 @pytest.mark.parametrize("target", [AVX2, AVX512], ids=["avx2", "avx512"])
-@pytest.mark.parametrize("function", [copied, added, written])
+@pytest.mark.parametrize("function", [copied, added, written, third, channels_first])
 def test_no_element_goes_by_itself(function, target):
     arrays = np.ones((3, 70), dtype="float32"), np.ones((3, 70), dtype="float32")
     program = capture(function, arrays, {}).program
