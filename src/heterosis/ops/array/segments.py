@@ -77,6 +77,8 @@ def _segments(apart: Callable[[Any], Any], empty: Callable[[Any], Any]) -> Calla
     """A reference: `apart` of each segment's rows, `empty` of the type where there are none."""
 
     def reference(data: Any, segment_ids: Any, num_segments: int) -> Any:
+        if not ((segment_ids >= 0) & (segment_ids < num_segments)).all():
+            raise ValueError("a row is of no segment")
         rows = [data[segment_ids == i] for i in range(num_segments)]
         blank = numpy.full(data.shape[1:], empty(data.dtype))
         found = [apart(own) if len(own) else blank for own in rows]
