@@ -13,7 +13,10 @@ def _address(array):
     return shared(array).__array_interface__["data"][0]
 
 
-@pytest.fixture(params=["at once", "queued"])
+in_main_memory = pytest.mark.main_memory("gates and addresses are in main memory")
+
+
+@pytest.fixture(params=["at once", pytest.param("queued", marks=in_main_memory)])
 def run(request):
     """Calls a function with another one, which copies an array: at once, or when the function has
     returned, so that all that follows from the copy is queued before."""
@@ -36,6 +39,7 @@ def _variable():
     return x
 
 
+@in_main_memory
 def test_memory_changes_hands(run):
     x, w = _variable(), np.array([4.0, 5, 6])
     kept, before = x.grad, _address(x.grad)
@@ -100,6 +104,7 @@ def test_what_the_record_keeps_stays(run):
         numpy.testing.assert_allclose(one.asnumpy(), numpy.exp([1, 2, 3]), rtol=1e-6)
 
 
+@in_main_memory
 def test_others_who_see_the_gradient_see_the_new_one(run):
     x, w = _variable(), np.array([4.0, 5, 6])
     part, seen = x.grad[1:], shared(x.grad)
@@ -129,6 +134,7 @@ def test_gradients_are_added_to_what_is_there(run):
     assert x.grad.tolist() == [8, 10, 12]
 
 
+@in_main_memory
 def test_an_error_is_the_gradients():
     x = _variable()
     with autograd.record():
