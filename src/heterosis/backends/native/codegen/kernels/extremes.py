@@ -19,7 +19,6 @@ from heterosis.backends.native.codegen.emit.builder import (
     I8,
     I64,
     PTR,
-    SECOND_LEVEL,
     Function,
     Module,
     Size,
@@ -182,7 +181,7 @@ class _Elements:
             starts = [f.add_size(loop.index, i * self.lanes) for i in range(_TOGETHER)]
             if self.stored.bits >= _WIDE:
                 ahead = f.offset(I8, f.offset(self.stored, elements, loop.index), _AHEAD)
-                f.prefetch(ahead, step * self.stored.bits // 8, locality=SECOND_LEVEL)
+                f.prefetch(ahead, step * self.stored.bits // 8)
             loop.next = [
                 self.better(f, self.dtype, self._load(f, elements, start), own)
                 for start, own in zip(starts, loop.carried, strict=True)

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from functools import reduce
 from operator import or_
 
-from heterosis.backends.native.codegen.emit.builder import Value
+from heterosis.backends.native.codegen.emit.builder import I1, Value, constant
 from heterosis.backends.native.codegen.mathematics import powers
 from heterosis.backends.native.codegen.mathematics.compensated import exact_product, residual
 from heterosis.backends.native.codegen.mathematics.number import Number, fma, where
@@ -88,26 +88,40 @@ def power(x: Number, y: Number) -> Number:
     f, lanes = x.f, x.type.lanes
     first = y.lane(0) if lanes else y
     if not lanes or f.is_uniform(y.value):
-        alike, mixed = _is_frequent(first), None
+        alike, mixed = _is_frequent(first).value, None
     else:
-        each = _is_frequent(y)
-        alike = (each & (y == y.made(f.splat(first.value, lanes)))).all()
-        mixed = each.any()
+        alike, mixed = f.if_else(
+            _may_be_frequent(y).any().value,
+            lambda: _kinds(y, first),
+            lambda: [constant(I1, 0)] * 2,
+            rarely=True,
+        )
 
     def any_exponents() -> list[Value]:
         found = powers.power(x, y)
         if mixed is None:
             return [found.value]
-        return f.if_else(
-            mixed.value, lambda: [_mixed(x, y, found)], lambda: [found.value], rarely=True
-        )
+        return f.if_else(mixed, lambda: [_mixed(x, y, found)], lambda: [found.value], rarely=True)
 
-    (value,) = f.if_else(alike.value, lambda: _of_one(x, first, tuple(FREQUENT)), any_exponents)
+    (value,) = f.if_else(alike, lambda: _of_one(x, first, tuple(FREQUENT)), any_exponents)
     return x.made(value)
 
 
 def _is_frequent(y: Number) -> Number:
     return reduce(or_, (y == exponent for exponent in FREQUENT))
+
+
+def _may_be_frequent(y: Number) -> Number:
+    """One test, before those for each of them: they all have few bits."""
+    fraction = (1 << 51) - 1 if y.double else (1 << 22) - 1
+    return (y.bits & fraction) == 0
+
+
+def _kinds(y: Number, first: Number) -> list[Value]:
+    """Whether all lanes have one frequent exponent, the `first` one, and whether any has one."""
+    each = _is_frequent(y)
+    one = y == y.made(y.f.splat(first.value, y.type.lanes))
+    return [(each & one).all().value, each.any().value]
 
 
 def _of_one(x: Number, y: Number, among: Sequence[float]) -> list[Value]:
