@@ -12,7 +12,7 @@ from heterosis.ir.program import ASSEMBLE, GATHER, Value, apply, constant, exten
 from heterosis.ir.traced_sizes import is_traced
 from heterosis.ir.types import TensorType, is_float
 from heterosis.ops.array.join import joined
-from heterosis.ops.array.shape import samples
+from heterosis.ops.array.shape import flipped, samples
 from heterosis.ops.array.split import part
 from heterosis.ops.math import elementwise as e
 from heterosis.ops.math import real, reductions
@@ -67,15 +67,12 @@ _SOURCES: dict[str, Callable[[Value, int], Value]] = {
     "reflect": _reflect,
     "symmetric": _symmetric,
 }
-# The same as ranges, before and behind, where none of them is longer than the axis allows: places
-# where they begin, and the step.
-_RANGES: dict[str, Callable[[int, int, int], tuple[range, range]]] = {
-    "wrap": lambda n, before, after: (range(n - before, n), range(after)),
-    "reflect": lambda n, before, after: (range(before, 0, -1), range(n - 2, n - 2 - after, -1)),
-    "symmetric": lambda n, before, after: (
-        range(before - 1, -1, -1),
-        range(n - 1, n - 1 - after, -1),
-    ),
+# The same as parts of an axis of `n` elements, from where to where: one before and one behind it.
+_PARTS: dict[str, Callable[[int, int, int], tuple[Width, Width]]] = {
+    "edge": lambda n, before, after: ((0, 1), (n - 1, n)),
+    "wrap": lambda n, before, after: ((n - before, n), (0, after)),
+    "reflect": lambda n, before, after: ((1, before + 1), (n - 1 - after, n - 1)),
+    "symmetric": lambda n, before, after: ((0, before), (n - after, n)),
 }
 
 
@@ -89,24 +86,14 @@ def _from_elements(x: Value, around: tuple[Width, ...], mode: str) -> Value:
     for axis, (before, after) in enumerate(around):
         if not before and not after:
             continue
-        n = x.shape[axis]
+        found = [part(x, axis, *ends) for ends in _PARTS[mode](x.shape[axis], before, after)]
         if mode == "edge":
-            first, last = part(x, axis, 0, 1), part(x, axis, n - 1, n)
-            parts = [_stretched(first, axis, before), x, _stretched(last, axis, after)]
-        else:
-            ranges = _RANGES[mode](n, before, after)
-            first, last = (_taken(x, axis, places) for places in ranges)
-            parts = [first, x, last]
-        x = joined("pad", parts, axis)
+            counts = zip(found, (before, after), strict=True)
+            found = [_stretched(one, axis, count) for one, count in counts]
+        elif mode != "wrap":
+            found = [flipped(one, (axis,)) for one in found]
+        x = joined("pad", [found[0], x, found[1]], axis)
     return x
-
-
-def _taken(x: Value, axis: int, places: range) -> Value:
-    """The elements at places along an axis."""
-    starts, steps = [0] * x.ndim, [1] * x.ndim
-    starts[axis], steps[axis] = places.start if places else 0, places.step
-    shape = (*x.shape[:axis], len(places), *x.shape[axis + 1 :])
-    return views.slice_(x, tuple(starts), tuple(steps), shape)
 
 
 def _from_places(
@@ -176,7 +163,7 @@ def _with_ramps(
     for axis, ((before, after), (low, high)) in enumerate(zip(around, ends, strict=True)):
         n = x.shape[axis]
         rising = _ramp(part(x, axis, 0, 1), axis, before, low)
-        falling = _flip(_ramp(part(x, axis, n - 1, n), axis, after, high), axis)
+        falling = flipped(_ramp(part(x, axis, n - 1, n), axis, after, high), (axis,))
         x = joined("pad", [rising, x, falling], axis)
     return x
 
@@ -190,12 +177,6 @@ def _ramp(edge: Value, axis: int, count: int, end: float) -> Value:
     way = e.subtract(cast(edge, "float64"), end)
     ramp = e.add(e.multiply(way, share), end)
     return cast(ramp if is_float(edge.dtype) else e.floor_divide(ramp, 1.0), edge.dtype)
-
-
-def _flip(x: Value, axis: int) -> Value:
-    starts = tuple(n - 1 if a == axis and n else 0 for a, n in enumerate(x.shape))
-    steps = tuple(-1 if a == axis else 1 for a in range(x.ndim))
-    return views.slice_(x, starts, steps, x.shape)
 
 
 _ALL = ("constant", *_SOURCES, *_STATISTICS, "linear_ramp")
