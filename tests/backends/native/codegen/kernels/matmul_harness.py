@@ -7,6 +7,7 @@ import functools
 import mmap
 
 import llvmlite.binding as llvm
+import ml_dtypes
 import numpy
 
 from heterosis.backends.native.codegen.emit.builder import I64, PTR, Module
@@ -122,20 +123,61 @@ def run(target: Target, code: Problem, actual: Problem, a, b, c, epilogue=None) 
     """Call the code compiled for `code` with the numbers of `actual`."""
     _, entry = compiled(target, code, epilogue)
     numbers = [a.ctypes.data, b.ctypes.data, c.ctypes.data, *code.arguments(actual)]
-    call_with_workspace(entry, numbers, workspace_bytes(actual, target, WORKERS))
+    size = workspace_bytes(actual, target, WORKERS)
+    subnormal = _has_subnormals(a) or (b.dtype == a.dtype and _has_subnormals(b))
+    call_with_workspace(entry, numbers, size, subnormal=subnormal)
 
 
-def call_with_workspace(entry, numbers: list[int], size: int) -> None:
-    """Call `start` with `size` bytes of workspace, beside which nothing may be written."""
-    guard = 256
-    memory = numpy.full(size + 2 * guard + 64, 0x5A, numpy.uint8)
-    start = memory.ctypes.data + guard
+def _has_subnormals(array: numpy.ndarray) -> bool:
+    if array.dtype.kind in "biu":
+        return False
+    least = ml_dtypes.finfo(array.dtype).smallest_normal
+    return bool(((array != 0) & (abs(array) < least)).any())
+
+
+# Fills memory that kernels should not compute with: a subnormal as float32 and, twice, as float64.
+FILL = 0x000A5A5A
+_SUBNORMAL = 0x02  # of an x86 processor's flags: an instruction met a subnormal operand
+_FLAGS = 7  # which word of an environment has them: `mxcsr`
+
+
+class _Environment(ctypes.Structure):
+    """What C's floating-point environment is on x86 processors."""
+
+    _fields_ = [("words", ctypes.c_uint32 * 8)]
+
+
+def _has_met_subnormals() -> bool:
+    """Whether an instruction met a subnormal operand since the last time."""
+    library, environment = ctypes.CDLL("libm.so.6"), _Environment()
+    library.fegetenv(ctypes.byref(environment))
+    met = bool(environment.words[_FLAGS] & _SUBNORMAL)
+    environment.words[_FLAGS] &= ~_SUBNORMAL
+    library.fesetenv(ctypes.byref(environment))
+    return met
+
+
+def call_with_workspace(entry, numbers: list[int], size: int, *, subnormal: bool = False) -> None:
+    """Call `start` with `size` bytes of workspace, beside which nothing may be written.
+
+    Nor may what lies there be computed with: it may be subnormal, and an instruction that meets
+    such operands takes a hundred times as long. Nothing is asserted of that if some of the numbers
+    to be multiplied are `subnormal` themselves.
+    """
+    guard = 64  # numbers
+    memory = numpy.full(-(-size // 4) + 2 * guard + 16, FILL, numpy.uint32)
+    start = memory.ctypes.data + 4 * guard
     start += -start % 64
     call = Call(None, None, None, start, ctypes.pointer(RUNTIME))
-    entry(ctypes.addressof(call), (ctypes.c_int64 * len(numbers))(*numbers))
-    behind = start - memory.ctypes.data + size
-    assert (memory[: start - memory.ctypes.data] == 0x5A).all(), "wrote before the workspace"
-    assert (memory[behind:] == 0x5A).all(), "wrote behind the workspace"
+    address, given = ctypes.addressof(call), (ctypes.c_int64 * len(numbers))(*numbers)
+    _has_met_subnormals()
+    entry(address, given)
+    met = _has_met_subnormals()
+    before = (start - memory.ctypes.data) // 4
+    behind = before + -(-size // 4)
+    assert (memory[:before] == FILL).all(), "wrote before the workspace"
+    assert (memory[behind:] == FILL).all(), "wrote behind the workspace"
+    assert subnormal or not met, "computed with what lay in the workspace"
 
 
 def guarded(array):

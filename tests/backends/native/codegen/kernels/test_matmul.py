@@ -24,6 +24,7 @@ from heterosis.backends.native.codegen.kernels.matmul.tile import tile
 from heterosis.backends.native.codegen.target import AVX2, AVX512, FALLBACK, NEON
 from heterosis.ir.traced_sizes import Decisions
 from tests.backends.native.codegen.kernels.matmul_harness import (
+    FILL,
     RUNTIME,
     WORKERS,
     Call,
@@ -343,11 +344,12 @@ def pack(target, actual: Problem, b):
     f.ret()
     _, entry = compile_text(target, module.text())
     layout = packed_b_layout(actual, target)
-    packed = numpy.full(layout.size + 64, 0x5A, numpy.uint8)
+    packed = numpy.full(-(-layout.size // 4) + 16, FILL, numpy.uint32).view(numpy.uint8)
     packed = packed[-packed.ctypes.data % 64 :]
     call = Call(None, None, None, None, ctypes.pointer(RUNTIME))
     entry(ctypes.addressof(call), (ctypes.c_int64 * 2)(b.ctypes.data, packed.ctypes.data))
-    assert (packed[layout.size :] == 0x5A).all()
+    behind = packed[-(-layout.size // 4) * 4 :].view(numpy.uint32)
+    assert (behind == FILL).all()
     return packed
 
 

@@ -22,6 +22,7 @@ from heterosis.backends.native.codegen.kernels.convolution import (
 )
 from heterosis.backends.native.codegen.target import Target
 from tests.backends.native.codegen.kernels.matmul_harness import (
+    FILL,
     WORKERS,
     call_with_workspace,
     compile_text,
@@ -69,8 +70,8 @@ def _packed(target: Target, m: int, a, turned: bool):
     first = 0
     if turned:
         first, h, w = 2 * (h + w), -h, -w
-    packed = numpy.full(packed_transformed_numbers(rows, channels, m, target), numpy.nan, "float32")
-    packed = guarded(packed)
+    count = packed_transformed_numbers(rows, channels, m, target)
+    packed = guarded(numpy.full(count, FILL, "uint32").view("float32"))
     numbers = [a.ctypes.data, packed.ctypes.data, rows, channels, first, row, channel, h, w]
     size = pack_transformed_scratch_bytes(target, WORKERS)
     call_with_workspace(_packing(target, m)[1], numbers, size)

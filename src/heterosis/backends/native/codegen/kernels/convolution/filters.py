@@ -154,7 +154,11 @@ class _Panels:
         f.ret()
 
     def _taps(self, f: Function, v: SimpleNamespace, row: Size, first: Size, few: Size) -> None:
-        """Those of a few channels from `first` on, a panel's rows side by side for each."""
+        """Those of a few channels from `first` on, a panel's rows side by side for each, and zeros
+        where the vectors of the last one end."""
+        behind = f.mul_size(few, TAPS * TAPS * self.tile.rows)
+        zeros = constant(Type(self.kind.element, self.tile.lanes), 0)
+        f.store(zeros, f.offset(self.kind, v.mine, behind), align=self.kind.bits // 8)
         at = f.add_size(f.mul_size(row, v.a_row), f.mul_size(first, v.a_channel))
         start = f.offset(self.kind, v.a, f.add_size(v.first, at))
         count = f.i64(f.min_size(self.tile.rows, f.sub_size(v.rows, row)))

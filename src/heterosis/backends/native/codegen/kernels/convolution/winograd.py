@@ -354,6 +354,9 @@ class _Multiply(_Part):
             ]  # fmt: skip
             sizes = [f.i64(size) for size in (v.columns, rows, columns, depth)]
             f.call(self.kernel.name("macro"), [*operands, *sizes, *as_they_are(f, mode, v.call)])
+            # Vectors of the last filter's products reach behind them.
+            behind = f.offset(self.kind, operands[-1], f.mul_size(rows, v.columns))
+            f.store(constant(self.vector, 0), behind)
 
     def prepare(self, f: Function, v: SimpleNamespace) -> None:
         v.results = f.offset(self.kind, v.mine, f.mul_size(v.apart, self.side * self.side))

@@ -58,9 +58,11 @@ class Element:
         """Bytes of one number as it is computed with."""
         return self.compute.bits // 8
 
-    def load(self, f: Function, pointer: Value, lanes: int = 0) -> Value:
-        """`lanes` neighbours in memory (one number if 0), widened."""
-        return self._widen(f, f.load(Type(self.storage.element, lanes), pointer))
+    def load(self, f: Function, pointer: Value, lanes: int = 0, mask: Value | None = None) -> Value:
+        """`lanes` neighbours in memory (one number if 0), widened; 0 for those outside `mask`."""
+        type_ = Type(self.storage.element, lanes)
+        read = f.load(type_, pointer) if mask is None else f.masked_load(type_, pointer, mask)
+        return self._widen(f, read)
 
     def store(self, f: Function, a: Value, pointer: Value) -> None:
         f.store(self._narrow(f, a), pointer)

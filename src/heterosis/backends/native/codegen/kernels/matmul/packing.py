@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from heterosis.backends.native.codegen.emit.access import first_lanes
 from heterosis.backends.native.codegen.emit.builder import (
     I64,
     PTR,
     Function,
     Module,
+    Size,
     Value,
     constant,
 )
@@ -31,8 +33,9 @@ def emit_pack(module: Module, target: Target, element: Element, width: int) -> s
     """Define `pack(source, across, along, panels, count, depth)` and return its name.
 
     It packs `count` rows of the operand (columns, for the right one), `across` elements apart,
-    each `depth` long with elements `along` apart. The last panel's missing rows are left as
-    they come: they only reach results that nobody stores.
+    each `depth` long with elements `along` apart. What the last panel has in place of missing rows
+    only reaches results that nobody stores, but it is multiplied: it may not be what happened to
+    lie there, since subnormal numbers take a hundred times as long.
     """
     name = pack_name(element, width)
     if module.defines(name):
@@ -80,19 +83,24 @@ def _emit_panel(module: Module, target: Target, element: Element, width: int) ->
         _transpose(f, element, source, across, panel, width, lanes, count, depth)
         return ()
 
+    def some_neighbours() -> Sequence[Value]:
+        _copy_first(f, element, source, along, panel, width, lanes, count, depth)
+        return ()
+
     def one_by_one() -> Sequence[Value]:
         _gather(f, element, source, across, along, panel, width, count, depth)
         return ()
+
+    def otherwise() -> Sequence[Value]:
+        return f.if_else(rows, transposed, one_by_one)
 
     full = f.compare("eq", count, constant(I64, width))
     beside = f.compare("eq", across, constant(I64, 1))
     deep = f.compare("sge", depth, constant(I64, lanes))
     rows = f.binary("and", f.compare("eq", along, constant(I64, 1)), deep)
-    f.if_else(
-        f.binary("and", full, beside),
-        neighbours,
-        lambda: f.if_else(rows, transposed, one_by_one),
-    )
+    by_masks = target.has_masks(element.storage.bits)
+    part = (lambda: f.if_else(beside, some_neighbours, otherwise)) if by_masks else otherwise
+    f.if_else(f.binary("and", full, beside), neighbours, part)
     f.ret()
     return name
 
@@ -128,16 +136,42 @@ def _copy(
             f.store(value, f.offset(element.compute, into, at))
 
 
+def _copy_first(
+    f: Function, element: Element, source: Value, along: Value, panel: Value,
+    width: int, lanes: int, count: Value, depth: Value,
+) -> None:  # fmt: skip
+    """The same of the `count` first neighbours alone, and zeros behind them."""
+    masks = [
+        first_lanes(f, f.max_size(f.sub_size(count, at), 0), lanes) for at in range(0, width, lanes)
+    ]
+    with f.loop(0, depth) as step:
+        begin = f.offset(element.storage, source, f.mul_size(step.index, along))
+        into = f.offset(element.compute, panel, f.mul_size(step.index, width))
+        for at, mask in zip(range(0, width, lanes), masks, strict=True):
+            value = element.load(f, f.offset(element.storage, begin, at), lanes, mask)
+            store_first(f, value, min(lanes, width - at), f.offset(element.compute, into, at))
+
+
 def _gather(
     f: Function, element: Element, source: Value, across: Value, along: Value, panel: Value,
     width: int, count: Value, depth: Value,
 ) -> None:  # fmt: skip
+    """One number after the other, and zeros for missing rows."""
+    missing = f.compare("slt", count, constant(I64, width))
+    f.if_else(missing, lambda: _clear(f, element, panel, f.mul_size(depth, width)))
     with f.loop(0, count) as row:
         begin = f.offset(element.storage, source, f.mul_size(row.index, across))
         into = f.offset(element.compute, panel, row.index)
         with f.loop(0, depth) as step:
             value = element.load(f, f.offset(element.storage, begin, f.mul_size(step.index, along)))
             f.store(value, f.offset(element.compute, into, f.mul_size(step.index, width)))
+
+
+def _clear(f: Function, element: Element, panel: Value, numbers: Size) -> Sequence[Value]:
+    with f.loop(0, numbers) as number:
+        zero = constant(element.compute, 0)
+        f.store(zero, f.offset(element.compute, panel, number.index))
+    return ()
 
 
 def _transpose(
