@@ -164,12 +164,14 @@ class OutsideContainer:
 @dataclass(frozen=True, eq=False)
 class Window:
     """A result that shares the memory of `base`, another one or an array from outside: what the
-    views of `path` show of it, which is `value` in the program."""
+    views of `path` show of it, which is `value` in the program. Of a recorded call, gradients flow
+    from it as from a result that is it `alone`."""
 
     base: Source | Computed
     whole: TensorType  # of the base
     path: tuple[Node, ...]
     value: Value
+    alone: Computed | None = None
 
     def program(self) -> Program:
         """What makes it of its base."""

@@ -61,8 +61,9 @@ def finish(trace: Trace, result: Any) -> Captured:
         if cell.source is not None and is_same_view(array, cell):
             return cell.source
         if cell.base in shown and cell not in tracked:
-            base = cell.base
-            return Window(base.source or own(base), base.value().type, cell.path, cell.value())
+            base, alone = cell.base, own(cell) if trace.recorded else None
+            whole = base.source or own(base)
+            return Window(whole, base.value().type, cell.path, cell.value(), alone)
         return own(cell)
 
     settle_keys(result)
@@ -118,9 +119,7 @@ def finish(trace: Trace, result: Any) -> Captured:
 
 def _shared(trace: Trace, result: Any) -> set[Cell]:
     """The arrays whose memory several results share, and those from outside that were written
-    to. Those of a recorded program, to which nobody writes, get memory of their own."""
-    if trace.recorded:
-        return set()
+    to."""
     shown: dict[Cell, list[Cell]] = {}
     for cell in dict.fromkeys(map(trace.cell, trees.arrays_in(result))):
         shown.setdefault(cell.base or cell, []).append(cell)

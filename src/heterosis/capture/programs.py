@@ -376,7 +376,12 @@ class Program:
         if isinstance(leaf, OutsideContainer):
             return leaf.container
         if isinstance(leaf, Window):
-            return self._window(leaf, self._returned(results, arguments, call, made, leaf.base))
+            base = self._returned(results, arguments, call, made, leaf.base)
+            shown = self._window(leaf, base)
+            if leaf.alone is not None:
+                place = tape.source_of(results[leaf.alone.position])
+                shown._autograd = tape.renewed(place, shown)
+            return shown
         if isinstance(leaf, Computed):
             return results[leaf.position]
         return _array(leaf, arguments)
