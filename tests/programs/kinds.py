@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import itertools
+import math
 from collections.abc import Callable
 from typing import Any
 
 import numpy
 
 from heterosis.ir.types import is_float
-from tests.programs.draft import Draft
+from tests.programs.draft import LARGEST, Draft
 from tests.programs.program import ACCUMULATES, EXACT, ROUNDS
 
 Kind = Callable[[Draft], Any]
@@ -139,8 +141,11 @@ def updates(draft: Draft) -> None:
 
 
 def _broadcast(draft: Draft, first: str, other: Any) -> bool:
-    pairs = zip(reversed(draft.shape_of(first)), reversed(other.shape), strict=False)
-    return all(a == b or 1 in (a, b) for a, b in pairs)
+    """Whether two arrays give one that is not too large, which two columns of many may."""
+    shapes = (reversed(draft.shape_of(first)), reversed(other.shape))
+    pairs = list(itertools.zip_longest(*shapes, fillvalue=1))
+    fits = all(a == b or 1 in (a, b) for a, b in pairs)
+    return fits and math.prod(b if a == 1 else a for a, b in pairs) <= LARGEST
 
 
 # -- views -----------------------------------------------------------------------------------------
