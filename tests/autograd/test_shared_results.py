@@ -1,4 +1,4 @@
-"""What a recorded call returns shares memory as it does imperatively, and gradients flow so, too."""
+"""What a recorded call returns shares memory as it does imperatively, and gradients flow so."""
 
 import numpy
 import pytest

@@ -216,7 +216,14 @@ def test_chosen_variants(dtype):
         ((32, 768, 3072), ("rows", "columns"), "columns"),
         ((512, 512, 512), ("rows", "rows"), "strips"),
         ((2048, 384, 128), ("rows", "rows"), "rows"),
-        ((20, 24, 1000), ("rows", "rows"), "rows"),
+        ((20, 24, 2000), ("rows", "rows"), "rows"),
+        ((20, 24, 1000), ("rows", "rows"), "direct"),  # the second-level cache has the columns
+        ((6, 512, 512), ("rows", "rows"), "direct"),  # they are read once
+        ((12, 512, 512), ("rows", "rows"), "direct"),  # or twice, from near
+        ((12, 1024, 512), ("rows", "rows"), "strips"),
+        ((100, 3, 5), ("rows", "columns"), "rows"),  # dot products too short for vectors
+        ((100, 1, 5), ("rows", "columns"), "dots_of_rows"),
+        ((3, 100, 5), ("rows", "columns"), "strips"),
         ((512, 512, 512), ("columns", "rows"), "blocked"),
         ((512, 513, 513), ("rows", "rows"), "blocked"),
         ((512, 512, 1024), ("rows", "rows"), "blocked"),
@@ -245,6 +252,26 @@ def test_choice_for_packed_right_operands(shape, variant):
     a, b = operand((m, k), "float32", "rows"), operand((k, n), "float32", "columns")
     problem = problem_of(a, b, numpy.empty((m, n), "float32"), b_packed=True)
     assert choose(problem, AVX2, 2).variant == variant
+
+
+@pytest.mark.parametrize(
+    "shape, layout, variant",
+    [
+        ((512, 10, 64), ("columns", "rows"), "direct_turned"),
+        ((512, 24, 64), ("columns", "columns"), "direct_turned"),
+        ((512, 25, 64), ("columns", "columns"), "blocked"),
+        ((15, 10, 64), ("columns", "rows"), "direct"),  # less than a vector of rows
+        ((512, 1, 64), ("columns", "rows"), "direct_transposed"),
+        ((16, 1024, 512), ("rows", "rows"), "direct"),
+        ((17, 1024, 512), ("rows", "rows"), "strips"),
+    ],
+)
+def test_choice_with_wide_vectors(shape, layout, variant):
+    m, n, k = shape
+    a, b = operand((m, k), "float32", layout[0]), operand((k, n), "float32", layout[1])
+    problem = problem_of(a, b, numpy.empty((m, n), "float32"))
+    assert choose(problem, AVX512, 1).variant == variant
+    assert choose(problem, AVX2, 1).variant != "direct_turned"
 
 
 @pytest.mark.parametrize(
@@ -290,6 +317,42 @@ def test_a_turned_product(target, dtype, cheap):
         near = 1e-4 if dtype == "float32" else 1e-9
         numpy.testing.assert_allclose(c, want, rtol=near, atol=near)
         assert (wide[:, b.shape[1] :] == 7).all()
+
+
+BY_MASKS = [target for target in HERE if target.has_masks()]
+
+
+@pytest.mark.parametrize(
+    "dtype, cheap",
+    [("float32", None), ("float64", None), ("float32", True), ("float32", False)],
+)
+@pytest.mark.parametrize("target", BY_MASKS, ids=lambda t: t.name)
+def test_columns_are_stored_as_rows(target, dtype, cheap):
+    """Of rows that are neighbours: less than a vector of them, and more than one block of depth."""
+    finish = None if cheap is None else BiasAndRelu(cheap)
+    turn = itertools.cycle(["rows", "columns", "spread", "reversed", "repeated"])
+    sizes = [(1, 1, 1), (3, 2, 5), (16, 3, 3), (17, 10, 64), (40, 24, 0), (100, 13, 257)]
+    for (m, n, k), layout in zip([*sizes, (397, 7, 700), (390, 20, 400)], turn, strict=False):
+        a, b = guarded(operand((m, k), dtype, "columns")), operand((k, n), dtype, layout)
+        wide, c = result(m, n, a)
+        actual = problem_of(a, b, c, variant="direct_turned")
+        run(target, actual.generic(), actual, a, b, c, finish)
+        if finish:
+            want = a.astype("float64") @ b.astype("float64")
+            want = numpy.maximum(want + BIAS[:n] + ROW_BIAS[:m, None], 0)
+            numpy.testing.assert_allclose(c, want, rtol=1e-4, atol=1e-4)
+        else:
+            check(c, a, b)
+        assert (wide[:, n:] == 7).all()
+
+
+@pytest.mark.parametrize("over_batches", [False, True])
+def test_columns_stored_as_rows_in_batches(over_batches):
+    a, b = numbers((5, 40, 50), "float32").swapaxes(-1, -2), numbers((5, 40, 9), "float32")
+    c = numpy.full((5, 50, 9), 7, "float32")
+    actual = problem_of(a, b, c, variant="direct_turned", over_batches=over_batches)
+    run(BY_MASKS[0], actual.generic(), actual, a, b, c)
+    check(c, a, b)
 
 
 @pytest.mark.parametrize("over_batches", [False, True])
@@ -639,6 +702,17 @@ def test_the_loops_of_turned_products_spill_nothing(target, dtype):
     blocks = re.split(r"^[.\w]*LBB\w+:", body, flags=re.MULTILINE)
     multiplying = [b for b in blocks if b.count("vfmadd") > 10 and "vperm" not in b]
     assert multiplying and not any(vector_spills(target, b) for b in multiplying)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_the_loops_of_columns_stored_as_rows_spill_nothing(dtype):
+    bodies = functions(assembly(AVX512, Problem(dtype, "direct_turned", a_row=1)))
+    tiles = [body for name, body in bodies.items() if ".turned.tile." in name]
+    assert len(tiles) == 4 * 3  # of 8, 4, 2 and 1 rows: two vectors, one, and a part of one
+    for body in tiles:
+        blocks = re.split(r"^[.\w]*LBB\w+:", body, flags=re.MULTILINE)
+        multiplying = [b for b in blocks if "vfmadd" in b]
+        assert multiplying and not any(vector_spills(AVX512, b) for b in multiplying)
 
 
 def test_workspace_does_not_grow_with_the_rows():

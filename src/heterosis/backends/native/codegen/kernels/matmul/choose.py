@@ -9,12 +9,12 @@ from heterosis.backends.native.codegen.kernels.matmul.dots import takes_several
 from heterosis.backends.native.codegen.kernels.matmul.element import Element, element
 from heterosis.backends.native.codegen.kernels.matmul.panels import SHARED_ROWS
 from heterosis.backends.native.codegen.kernels.matmul.problem import Problem
-from heterosis.backends.native.codegen.kernels.matmul.tile import tile
+from heterosis.backends.native.codegen.kernels.matmul.tile import direct_tiles, tile
 from heterosis.backends.native.codegen.target import Target
 from heterosis.ir.traced_sizes import is_traced
 
-# A right operand of fewer numbers stays in the first-level cache as it lies.
-_SMALL_RIGHT = 1 << 14
+# A right operand of no more numbers is read as it lies.
+_SMALL_RIGHT = 1 << 15
 # Of rows that are a multiple of so many bytes apart, only so many stay in the first-level cache: a
 # tile that reads more of them as they lie waits for the second level at every step.
 _SAME_LINES = 4096
@@ -34,6 +34,11 @@ _FEW_TURNED = 1024
 _FEW_DOTS = 4
 _SEVERAL_DOTS, _DEEP = 14, 64
 FEW_ROWS = 4
+# A right operand of so many numbers is near enough to be read for two strips of rows; one of any
+# number, where products are as fast as with AVX-512, is sooner read than packed.
+_NEAR, _TWICE = 1 << 18, ("avx512",)
+# So few columns leave most of a vector of them unused, or of two.
+_FEW_COLUMNS_TURNED = 24
 # Picoseconds: of a multiplication by dot products, of one of them besides, of copying a row of the
 # few columns; and of what reads rows as they lie, for each power of two that columns are cut into.
 _MULTIPLICATION, _DOT, _COPY = 19, 1500, 2000
@@ -55,7 +60,8 @@ def _variant(problem: Problem, target: Target, workers: int, *, epilogue: bool) 
     if kind.software_half:
         return _packing(m, n)
     several = takes_several(kind) and not is_traced(n) and 1 < n <= _SEVERAL_DOTS and k >= _DEEP
-    if problem.a_column == problem.b_row == 1:
+    dots = min(m, n) == 1 or k >= target.lanes(kind.size)
+    if problem.a_column == problem.b_row == 1 and dots:
         if n <= _FEW_DOTS and n <= m:
             return "dots_of_several" if several else "dots_of_rows"
         if m <= _FEW_DOTS and problem.b_column != 1:
@@ -66,7 +72,9 @@ def _variant(problem: Problem, target: Target, workers: int, *, epilogue: bool) 
         return "direct_transposed"
     if several and _copies_few(problem, target):
         return "dots_of_few"
-    if problem.b_column == 1 and (m <= FEW_ROWS or n * k < _SMALL_RIGHT):
+    if _is_by_columns(problem, target, kind):
+        return "direct_turned"
+    if problem.b_column == 1 and (_are_few_rows(problem, target, kind) or n * k <= _SMALL_RIGHT):
         return "direct_row" if m == 1 else "direct"
     way, shape = _packing(m, n), tile(target, kind)
     if workers == 1 and _turns(problem, target, kind):
@@ -77,6 +85,21 @@ def _variant(problem: Problem, target: Target, workers: int, *, epilogue: bool) 
         return "strips"
     few = n <= _FEW_COLUMNS and n * k <= shape.shared
     return "rows" if few and way == "blocked" else way
+
+
+def _are_few_rows(problem: Problem, target: Target, kind: Element) -> bool:
+    """Whether there are so few rows that packing the right operand takes longer than reading it, as
+    it lies, for each strip of them."""
+    m, n, k = problem.extents
+    strip = max(direct_tiles(target, kind))
+    return m <= strip or (m <= 2 * strip and (target.name in _TWICE or n * k <= _NEAR))
+
+
+def _is_by_columns(problem: Problem, target: Target, kind: Element) -> bool:
+    """Whether vectors are of rows, which are neighbours, as columns are too few."""
+    m, n, _ = problem.extents
+    turns = kind.compute.is_float and not kind.converts and target.stores_parts
+    return turns and problem.a_row == 1 < n <= _FEW_COLUMNS_TURNED and m >= target.lanes(kind.size)
 
 
 def _copies_few(problem: Problem, target: Target) -> bool:

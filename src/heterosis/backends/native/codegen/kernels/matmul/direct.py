@@ -1,15 +1,18 @@
 """The product straight from its operands, nothing copied: small matrices, and a few rows.
 
 The right operand's rows are read as they lie, so its columns must be neighbours; the left one
-may have any strides.
+may have any strides. A few columns are computed by the transposed operands, whose result is stored
+`turned`: the left one's rows must be neighbours then.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from types import SimpleNamespace
 
 from heterosis.backends.native.codegen.emit import abi
+from heterosis.backends.native.codegen.emit.access import first_lanes
 from heterosis.backends.native.codegen.emit.builder import (
     I64,
     PTR,
@@ -19,6 +22,7 @@ from heterosis.backends.native.codegen.emit.builder import (
     Value,
     constant,
 )
+from heterosis.backends.native.codegen.epilogue import Position
 from heterosis.backends.native.codegen.kernels.matmul.blocked import (
     ceil_div,
     core_function,
@@ -37,6 +41,7 @@ from heterosis.backends.native.codegen.kernels.matmul.micro_kernel import (
 )
 from heterosis.backends.native.codegen.kernels.matmul.problem import Problem
 from heterosis.backends.native.codegen.kernels.matmul.tile import direct_tiles
+from heterosis.backends.native.codegen.kernels.matmul.turned_tile import TurnedTile
 
 # Multiplications that make a share of the work worth a thread.
 _SHARE_WORK = 1 << 17
@@ -44,16 +49,20 @@ _SHARE_WORK = 1 << 17
 # in the address cache.
 _DEPTH = 32
 
-_STRIDES = [("a_row", I64), ("a_column", I64), ("b_row", I64), ("c_row", I64)]
+_STRIDES = [(name, I64) for name in ("a_row", "a_column", "b_row", "c_row", "c_column")]
 
 
 def emit_direct(kernel: Kernel, problem: Problem, name: str) -> None:
     """Define `<name>(call, scratch, batch, a, b, c, <unknown sizes>)`."""
-    heights = _heights(kernel, problem.m)
+    heights, turned = _heights(kernel, problem.m), problem.variant == "direct_turned"
+    if turned:
+        kernel = replace(kernel, prefix=kernel.name("turned"))
     for height in heights:
         if not kernel.module.defines(kernel.name(f"strip.{height}")):
-            _emit_strip(kernel, height)
+            _emit_strip(kernel, height, turned=turned)
     f, v = core_function(kernel.module, kernel.target, problem, name)
+    # Of the result that is computed: turned, its rows are columns.
+    v.c_row, v.c_column = (1, v.c_row) if turned else (v.c_row, 1)
     memory = Frame.allocate(f)
     # Many rows are shared by rows, few by columns.
     tall = f.compare("sge", f.i64(v.m), f.i64(2 * heights[0]))
@@ -104,11 +113,11 @@ def _depth_blocks(
         steps = f.min_size(depth, f.sub_size(v.k, step.index))
         left = f.add_size(f.mul_size(row, v.a_row), f.mul_size(step.index, v.a_column))
         right = f.add_size(f.mul_size(step.index, v.b_row), column)
-        to = f.add_size(f.mul_size(row, v.c_row), column)
+        to = f.add_size(f.mul_size(row, v.c_row), f.mul_size(column, v.c_column))
         operands = SimpleNamespace(
             a=f.offset(storage, v.a, left), b=f.offset(storage, v.b, right),
             c=f.offset(storage, v.c, to), depth=steps, mode=mode_of(f, step.index, steps, v.k),
-            a_row=v.a_row, a_column=v.a_column, b_row=v.b_row, c_row=v.c_row,
+            a_row=v.a_row, a_column=v.a_column, b_row=v.b_row, c_row=v.c_row, c_column=v.c_column,
             call=v.call, batch=v.batch, row=row, column=column,
         )  # fmt: skip
         _strips(kernel, f, operands, heights, rows, columns)
@@ -134,22 +143,29 @@ def _strips(
         at = end
 
 
-def _emit_strip(kernel: Kernel, rows: int) -> None:
+# Of wider tiles, more columns would be turned at once than registers hold.
+_TURNED_VECTORS = 2
+
+
+def _emit_strip(kernel: Kernel, rows: int, *, turned: bool) -> None:
     """`strip.<rows>(a, b, c, strides, columns, depth, mode, place)`: all columns of some rows."""
     lanes = kernel.tile.lanes
-    widths = [(vectors, lanes) for vectors in direct_tiles(kernel.target, kernel.element)[rows]]
-    while lanes > 1:
-        lanes //= 2
-        widths.append((1, lanes))
+    wide = direct_tiles(kernel.target, kernel.element)[rows]
+    widths = [(vectors, lanes) for vectors in wide if vectors <= _TURNED_VECTORS or not turned]
+    if _by_masks(kernel):
+        _emit_tile(kernel, rows, 1, _REST, turned=turned)
+    else:
+        assert not turned, "shorter vectors would be turned otherwise"
+        widths += [(1, lanes >> less) for less in range(1, lanes.bit_length())]
     for vectors, narrow in widths:
-        _emit_tile(kernel, rows, vectors, narrow)
+        _emit_tile(kernel, rows, vectors, narrow, turned=turned)
     f = kernel.function(
         f"strip.{rows}",
         [("a", PTR), ("b", PTR), ("c", PTR), *_STRIDES, ("columns", I64), ("depth", I64)]
         + [("mode", I64), *PLACE],
     )
-    columns = f.parameters[7]
-    once = f.compare("eq", f.binary("and", f.parameters[9], constant(I64, ACCUMULATE)), f.i64(0))
+    columns, _, mode, *_ = f.parameters[_COLUMNS:]
+    once = f.compare("eq", f.binary("and", mode, constant(I64, ACCUMULATE)), f.i64(0))
     vector = f.compare("sge", columns, f.i64(kernel.tile.lanes))
     f.if_else(
         f.binary("and", once, vector),
@@ -163,7 +179,7 @@ def _overlapping(
     kernel: Kernel, f: Function, rows: int, widths: list[tuple[int, int]]
 ) -> Sequence[Value]:
     """Whole tiles; the last ends with the matrix and computes some columns a second time."""
-    columns = f.parameters[7]
+    columns = f.parameters[_COLUMNS]
     (vectors, lanes), *narrower = widths
     width = vectors * lanes
 
@@ -199,43 +215,61 @@ def _dividing(
     kernel: Kernel, f: Function, rows: int, widths: list[tuple[int, int]]
 ) -> Sequence[Value]:
     """Tiles of falling width, each column once."""
-    columns = f.parameters[7]
+    columns = f.parameters[_COLUMNS]
     at: Size = 0
     for vectors, lanes in widths:
         end = f.round_down(columns, vectors * lanes)
         with f.loop(at, end, vectors * lanes) as j:
             _call_tile(kernel, f, rows, vectors, lanes, j.index)
         at = end
+    if _by_masks(kernel):
+        with f.loop(at, columns, kernel.tile.lanes) as j:
+            _call_tile(kernel, f, rows, 1, _REST, j.index)
     return ()
+
+
+_COLUMNS = 3 + len(_STRIDES)  # where a strip's parameters say how many there are
+_REST = 0  # lanes of a tile that says how many it has when it is called
+
+
+def _by_masks(kernel: Kernel) -> bool:
+    """Whether columns too few for a vector are one under a mask; else they are shorter vectors."""
+    return kernel.target.has_masks() and not kernel.element.converts
 
 
 def _call_tile(
     kernel: Kernel, f: Function, rows: int, vectors: int, lanes: int, column: Value
 ) -> None:
-    a, b, c, *strides, _, depth, mode, call, batch, row, column0 = f.parameters
+    a, b, c, *strides, columns, depth, mode, call, batch, row, column0 = f.parameters
     storage = kernel.element.storage
     place = [call, batch, row, f.i64(f.add_size(column0, column))]
-    arguments = [a, f.offset(storage, b, column), f.offset(storage, c, column)]
+    to = f.offset(storage, c, f.mul_size(column, strides[-1]))
+    arguments = [a, f.offset(storage, b, column), to]
+    left = f.i64(f.sub_size(columns, column))
     name = kernel.name(f"tile.{rows}.{vectors}.{lanes}")
-    f.call(name, [*arguments, *strides, depth, mode, *place])
+    f.call(name, [*arguments, *strides, left, depth, mode, *place])
 
 
-def _emit_tile(kernel: Kernel, rows: int, vectors: int, lanes: int) -> None:
-    """`tile.<rows>.<vectors>.<lanes>(a, b, c, strides, depth, mode, place)`."""
+def _emit_tile(kernel: Kernel, rows: int, vectors: int, lanes: int, *, turned: bool) -> None:
+    """`tile.<rows>.<vectors>.<lanes>(a, b, c, strides, columns, depth, mode, place)`; `columns` are
+    from the tile on, and no fewer than it computes, unless it is that of the `_REST`."""
     f = kernel.function(
         f"tile.{rows}.{vectors}.{lanes}",
-        [("a", PTR), ("b", PTR), ("c", PTR), *_STRIDES, ("depth", I64), ("mode", I64), *PLACE],
+        [("a", PTR), ("b", PTR), ("c", PTR), *_STRIDES, ("columns", I64), ("depth", I64)]
+        + [("mode", I64), *PLACE],
     )
     element = kernel.element
-    a, b, c, a_row, a_column, b_row, c_row, depth, mode, *place = f.parameters
-    lanes = 0 if lanes == 1 else lanes
+    a, b, c, a_row, a_column, b_row, c_row, c_column, columns, depth, mode, *place = f.parameters
+    is_rest = lanes == _REST
+    mask = first_lanes(f, columns, kernel.tile.lanes) if is_rest else None
+    lanes = kernel.tile.lanes if is_rest else 0 if lanes == 1 else lanes
     vector = Type(element.compute.element, lanes)
     left = [f.offset(element.storage, a, f.mul_size(row, a_row)) for row in range(rows)]
     zero = constant(vector, 0)
     with f.loop(0, depth, 1, [constant(I64, 0), b, *[zero] * (rows * vectors)]) as step:
         at, right, *sums = step.carried
         loaded = [
-            element.load(f, f.offset(element.storage, right, j * max(lanes, 1)), lanes)
+            element.load(f, f.offset(element.storage, right, j * max(lanes, 1)), lanes, mask)
             for j in range(vectors)
         ]
         for row in range(rows):
@@ -248,7 +282,12 @@ def _emit_tile(kernel: Kernel, rows: int, vectors: int, lanes: int) -> None:
             f.offset(element.storage, right, b_row),
             *sums,
         ]
-    targets = [f.offset(element.storage, c, f.mul_size(row, c_row)) for row in range(rows)]
-    more, final = has(f, mode, ACCUMULATE), has(f, mode, FINAL)
-    emit_finish(kernel, f, targets, c_row, step.results[2:], vectors, more, place, final)
+    more, final, sums = has(f, mode, ACCUMULATE), has(f, mode, FINAL), step.results[2:]
+    if turned:
+        call, batch, *corner = place
+        tile = TurnedTile(kernel, f, vectors, more, final, columns if is_rest else None)
+        tile.store(sums, c, c_column, Position(call, batch, *reversed(corner)))
+    else:
+        targets = [f.offset(element.storage, c, f.mul_size(row, c_row)) for row in range(rows)]
+        emit_finish(kernel, f, targets, c_row, sums, vectors, more, place, final, mask=mask)
     f.ret()

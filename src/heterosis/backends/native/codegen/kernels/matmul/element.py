@@ -64,8 +64,13 @@ class Element:
         read = f.load(type_, pointer) if mask is None else f.masked_load(type_, pointer, mask)
         return self._widen(f, read)
 
-    def store(self, f: Function, a: Value, pointer: Value) -> None:
-        f.store(self._narrow(f, a), pointer)
+    def store(self, f: Function, a: Value, pointer: Value, mask: Value | None = None) -> None:
+        """Narrowed; of the lanes outside `mask` nothing is written."""
+        narrowed = self._narrow(f, a)
+        if mask is None:
+            f.store(narrowed, pointer)
+        else:
+            f.masked_store(narrowed, pointer, mask)
 
     def _widen(self, f: Function, a: Value) -> Value:
         to = Type(self.compute.element, a.type.lanes)

@@ -270,11 +270,12 @@ def _broadcasts(
 def emit_finish(
     kernel: Kernel, f: Function, targets: list[Value], c_row: Value, sums: list[Value],
     vectors: int, accumulate: Value, place: list[Value], final: Value | None = None,
-    down: Sequence[Size] | None = None,
+    down: Sequence[Size] | None = None, mask: Value | None = None,
 ) -> None:  # fmt: skip
     """Add what is there, apply the epilogue (if `final`, in case that is given), store; `targets`
     are the rows, `vectors` wide, the last of which may be shorter. They are one below the other,
-    unless `down` says which row of the tile each is: the last one may come several times."""
+    unless `down` says which row of the tile each is: the last one may come several times. Of a
+    single vector, a `mask` says which lanes are part of the result."""
     element, epilogue = kernel.element, kernel.epilogue
     down = range(len(targets)) if down is None else down
     width = max(sums[0].type.lanes, 1)
@@ -285,13 +286,13 @@ def emit_finish(
 
     def added() -> list[Value]:
         return [
-            f.add(total, element.load(f, pointer(at), total.type.lanes))
+            f.add(total, element.load(f, pointer(at), total.type.lanes, mask))
             for at, total in enumerate(sums)
         ]
 
     def store(values: Sequence[Value]) -> Sequence[Value]:
         for at, value in enumerate(values):
-            element.store(f, value, pointer(at))
+            element.store(f, value, pointer(at), mask)
         return ()
 
     if kernel.element.splits_depth:
@@ -303,7 +304,7 @@ def emit_finish(
 
     def finished(total: Value, i: Size, j: Size) -> Value:
         right = f.mul_size(j, width)
-        here = Position(call, batch, f.add_size(row, i), f.add_size(column, right))
+        here = Position(call, batch, f.add_size(row, i), f.add_size(column, right), mask)
         return epilogue(f, total, here)
 
     def at_once() -> Sequence[Value]:
@@ -320,7 +321,7 @@ def emit_finish(
         def end(i: Size, j: Size, lanes: int) -> None:
             at = f.add_size(f.mul_size(i, c_row), f.mul_size(j, width))
             to = f.offset(element.storage, targets[0], at)
-            element.store(f, finished(element.load(f, to, lanes), i, j), to)
+            element.store(f, finished(element.load(f, to, lanes, mask), i, j), to, mask)
 
         with f.loop(0, f.add_size(down[-1], 1)) as i:
             if sums[0].type == sums[vectors - 1].type:

@@ -6,7 +6,8 @@ and strided operands cost a different copy and nothing more.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 
 from heterosis.backends.native.codegen.emit.access import first_lanes
 from heterosis.backends.native.codegen.emit.builder import (
@@ -91,18 +92,32 @@ def _emit_panel(module: Module, target: Target, element: Element, width: int) ->
         _gather(f, element, source, across, along, panel, width, count, depth)
         return ()
 
-    def otherwise() -> Sequence[Value]:
-        return f.if_else(rows, transposed, one_by_one)
+    def transposed_once() -> Sequence[Value]:
+        _transpose_few(f, element, source, across, panel, width, lanes, count, depth)
+        return ()
 
+    by_masks = target.has_masks(element.storage.bits)
     full = f.compare("eq", count, constant(I64, width))
     beside = f.compare("eq", across, constant(I64, 1))
     deep = f.compare("sge", depth, constant(I64, lanes))
-    rows = f.binary("and", f.compare("eq", along, constant(I64, 1)), deep)
-    by_masks = target.has_masks(element.storage.bits)
-    part = (lambda: f.if_else(beside, some_neighbours, otherwise)) if by_masks else otherwise
-    f.if_else(f.binary("and", full, beside), neighbours, part)
+    rows = f.compare("eq", along, constant(I64, 1))
+    ways = [(f.binary("and", full, beside), neighbours), (f.binary("and", rows, deep), transposed)]
+    if by_masks:
+        ways += [(beside, some_neighbours), (rows, transposed_once)]
+    _first_of(f, ways, one_by_one)
     f.ret()
     return name
+
+
+Way = Callable[[], Sequence[Value]]
+
+
+def _first_of(f: Function, ways: Sequence[tuple[Value, Way]], otherwise: Way) -> Sequence[Value]:
+    """The first way whose condition holds."""
+    if not ways:
+        return otherwise()
+    (condition, way), *others = ways
+    return f.if_else(condition, way, lambda: _first_of(f, others, otherwise))
 
 
 def pieces(width: int, lanes: int) -> list[tuple[int, int]]:
@@ -197,6 +212,30 @@ def _transpose(
         ]
         for position, columns in enumerate(zip(*turned, strict=True)):
             store_step(f, element, columns, into, position, width)
+
+
+def _transpose_few(
+    f: Function, element: Element, source: Value, across: Value, panel: Value,
+    width: int, lanes: int, count: Value, depth: Value,
+) -> None:  # fmt: skip
+    """Fewer steps than a vector has lanes."""
+    mask = first_lanes(f, depth, lanes)
+    rows = [
+        element.load(f, f.offset(element.storage, source, f.mul_size(row, across)), lanes, mask)
+        for row in (f.min_size(number, f.sub_size(count, 1)) for number in range(width))
+    ]
+    groups = [rows[first : first + lanes] for first in range(0, width, lanes)]
+    turned = [transpose(f, group, 16 // element.size) for group in groups]
+
+    def store(columns: Sequence[Value], step: int) -> Sequence[Value]:
+        for group, column in enumerate(columns):
+            at = f.offset(element.compute, panel, step * width + group * lanes)
+            store_first(f, column, len(groups[group]), at)
+        return ()
+
+    for step, columns in enumerate(zip(*turned, strict=True)):
+        there = f.compare("slt", constant(I64, step), depth)
+        f.if_else(there, partial(store, columns, step))
 
 
 def store_step(

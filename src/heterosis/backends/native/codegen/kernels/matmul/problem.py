@@ -75,9 +75,9 @@ class Problem:
         return known(self.m), known(self.n), known(self.k)
 
     def transposed(self) -> Problem:
-        """C' = B' A': the same result with rows for columns, where it is one column."""
+        """C' = B' A': the same result with rows for columns, where it is one column, or turned."""
         return replace(
-            self, variant="direct", m=self.n, n=self.m,
+            self, m=self.n, n=self.m,
             a_row=self.b_column, a_column=self.b_row, b_row=self.a_column, b_column=self.a_row,
         )  # fmt: skip
 
@@ -102,6 +102,7 @@ _RELIES_ON = {
     "direct": ("b_column",),
     "direct_row": ("m", "b_column"),
     "direct_transposed": ("n", "a_row", "c_row"),
+    "direct_turned": ("a_row",),
     "dots_of_columns": ("a_column", "b_row"),
     "dots_of_few": ("a_column", "b_column"),
     "dots_of_rows": ("a_column", "b_row"),

@@ -33,11 +33,14 @@ from heterosis.backends.native.codegen.target import Target
 _SHARE_WORK = 1 << 16
 
 
+# Those whose core multiplies the transposed operands.
+_TRANSPOSED = ("direct_transposed", "direct_turned")
 _CORES = {
     "copied": emit_panels,
     "direct": emit_direct,
     "direct_row": emit_direct,
     "direct_transposed": emit_direct,
+    "direct_turned": emit_direct,
     "dots_of_columns": emit_dots,
     "dots_of_few": emit_dots,
     "dots_of_rows": emit_dots,
@@ -59,7 +62,7 @@ def emit_matmul(
     """
     kernel = _kernel(module, target, problem, epilogue)
     core = f"{name}.one"
-    turned = problem.transposed() if problem.variant == "direct_transposed" else problem
+    turned = problem.transposed() if problem.variant in _TRANSPOSED else problem
     _CORES.get(problem.variant, emit_blocked)(kernel, turned, core)
     pointers = [("call", PTR), ("a", PTR), ("b", PTR), ("c", PTR)]
     unknown = problem.parameters()
@@ -169,7 +172,7 @@ def _one(
     storage = kernel.element.storage
     pointers = {x: f.offset(storage, getattr(v, x), moved[x]) for x in moved}
     sizes = {label: getattr(v, label) for label in SIZES}
-    if problem.variant == "direct_transposed":
+    if problem.variant in _TRANSPOSED:
         pointers = {"b": pointers["b"], "a": pointers["a"], "c": pointers["c"]}
         sizes = vars(replace(Problem(problem.dtype), **sizes).transposed())
         problem = problem.transposed()

@@ -9,12 +9,10 @@ is turned where it is, in registers, and stored as the rows that the result has.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from types import SimpleNamespace
 
 from heterosis.backends.native.codegen.emit import abi
-from heterosis.backends.native.codegen.emit.builder import Function, Size, Type, Value
-from heterosis.backends.native.codegen.emit.transposition import transpose
+from heterosis.backends.native.codegen.emit.builder import Function, Size, Value
 from heterosis.backends.native.codegen.epilogue import Position
 from heterosis.backends.native.codegen.kernels.matmul.blocked import (
     core_function,
@@ -32,6 +30,7 @@ from heterosis.backends.native.codegen.kernels.matmul.panels import (
 )
 from heterosis.backends.native.codegen.kernels.matmul.prepack import emit_pack_b, pack_parameters
 from heterosis.backends.native.codegen.kernels.matmul.problem import Problem
+from heterosis.backends.native.codegen.kernels.matmul.turned_tile import TurnedTile
 
 _TILES = 2  # of a share, at least: the last tile of a share ends with it, and begins inside it
 
@@ -115,52 +114,4 @@ def _emit_tiles(
         sums = panel_sums(kernel, f, v, left(row), height, f.add_size(i.index, height))
         to = f.offset(kernel.element.storage, v.c, row)
         at = Position(v.call, v.batch, v.column, f.add_size(v.row, row))
-        _store(kernel, f, to, v.c_row, sums, at)
-
-
-def _store(
-    kernel: Kernel, f: Function, to: Value, c_row: Value, sums: Sequence[Value], at: Position
-) -> None:
-    """Store a tile turned: a vector of sums is a column of the result."""
-    lanes, vectors = kernel.tile.lanes, len(kernel.vectors)
-    height = len(sums) // vectors
-    for first in range(0, height, lanes):
-        columns = min(lanes, height - first)
-        own = sums[first * vectors : (first + columns) * vectors]
-        rows = [
-            row
-            for j in range(vectors)
-            for row in transpose(f, list(own[j::vectors]), 16 // kernel.element.size)
-        ]
-        here = replace(at, column=f.add_size(at.column, first), mask=_mask(columns, lanes))
-        there = f.offset(kernel.element.storage, to, first)
-        _store_rows(kernel, f, there, c_row, rows, here)
-
-
-def _store_rows(
-    kernel: Kernel, f: Function, to: Value, c_row: Value, rows: Sequence[Value], at: Position
-) -> None:
-    """Store so many rows of a piece of the result, under the mask; dear epilogues are applied
-    afterwards, in a loop."""
-    storage, epilogue, mask = kernel.element.storage, kernel.epilogue, at.mask
-    assert mask is not None, "a tile has fewer columns than a vector has lanes"
-
-    def ended(value: Value, row: Size) -> Value:
-        here = replace(at, row=f.add_size(at.row, row))
-        return epilogue(f, value, here) if epilogue else value
-
-    at_once = epilogue is None or epilogue.is_cheap
-    for number, value in enumerate(rows):
-        stored = ended(value, number) if at_once else value
-        f.masked_store(stored, f.offset(storage, to, f.mul_size(c_row, number)), mask)
-    if not at_once:
-        with f.loop(0, len(rows)) as row:
-            here = f.offset(storage, to, f.mul_size(c_row, row.index))
-            value = f.masked_load(rows[0].type, here, mask)
-            f.masked_store(ended(value, row.index), here, mask)
-
-
-def _mask(count: int, lanes: int) -> Value:
-    """The mask of the first `count` of so many lanes."""
-    chosen = ", ".join(f"i1 {int(lane < count)}" for lane in range(lanes))
-    return Value(Type("i1", lanes), f"<{chosen}>")
+        TurnedTile(kernel, f, len(kernel.vectors)).store(sums, to, v.c_row, at)
