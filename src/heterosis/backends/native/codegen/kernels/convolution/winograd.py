@@ -352,10 +352,10 @@ class _Multiply(_Part):
                 f.offset(self.kind, v.a, left), f.offset(self.kind, v.scratch, right),
                 f.offset(self.kind, v.mine, f.mul_size(place.index, v.apart)),
             ]  # fmt: skip
-            sizes = [f.i64(size) for size in (v.columns, rows, columns, depth)]
+            sizes = [f.i64(size) for size in (columns, rows, columns, depth)]
             f.call(self.kernel.name("macro"), [*operands, *sizes, *as_they_are(f, mode, v.call)])
             # Vectors of the last filter's products reach behind them.
-            behind = f.offset(self.kind, operands[-1], f.mul_size(rows, v.columns))
+            behind = f.offset(self.kind, operands[-1], f.mul_size(rows, columns))
             f.store(constant(self.vector, 0), behind)
 
     def prepare(self, f: Function, v: SimpleNamespace) -> None:
@@ -364,7 +364,7 @@ class _Multiply(_Part):
 
     def _back(self, f: Function, v: SimpleNamespace, filter_: Value, band: Value) -> None:
         """One filter's products into a plane of results for each place in a tile."""
-        at = f.add_size(f.mul_size(filter_, v.columns), f.mul_size(band, v.tiles))
+        at = f.add_size(f.mul_size(filter_, self.columns(f, v)), f.mul_size(band, v.tiles))
         start = f.offset(self.kind, v.mine, at)
         with f.loop(0, v.tiles, self.lanes) as tile_:
             here = f.offset(self.kind, start, tile_.index)
