@@ -44,6 +44,8 @@ if TYPE_CHECKING:  # the functions below import these when there is something to
 # What a band may take: of smaller ones, the packed operands pass by too often.
 _BAND_BYTES = 1 << 19
 _FEWEST_ROWS = 16
+# Of up to so many rows or columns, operands are read as they lie.
+_FEW_ROWS = 4
 
 Axes = tuple[tuple[int, int], ...]  # (count, stride in bytes), outermost first
 
@@ -212,7 +214,7 @@ class _Joining:
 
         whole, target = call.code.product, self.machine.target
         assert whole is not None
-        packed = min(band, whole.shape[2]) > matmul.FEW_ROWS
+        packed = min(band, whole.shape[2]) > _FEW_ROWS
         one = replace(whole.problem, m=band, batch=(), b_packed=packed)
         one = matmul.choose(one, target, 1, epilogue=not whole.epilogue.is_empty)
         one = replace(one, over_batches=True)

@@ -1,6 +1,6 @@
 """Matrix products: one register-tiled micro-kernel, packing, and the loops around them."""
 
-from heterosis.backends.native.codegen.kernels.matmul.choose import FEW_ROWS, choose
+from heterosis.backends.native.codegen.kernels.matmul.choose import choose
 from heterosis.backends.native.codegen.kernels.matmul.prepack import (
     PackedLayout,
     emit_pack_b,
@@ -10,7 +10,6 @@ from heterosis.backends.native.codegen.kernels.matmul.problem import Batch, Prob
 from heterosis.backends.native.codegen.kernels.matmul.product import emit_matmul, workspace_bytes
 
 __all__ = [
-    "FEW_ROWS",
     "Batch",
     "PackedLayout",
     "Problem",

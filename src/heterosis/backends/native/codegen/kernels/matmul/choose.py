@@ -13,7 +13,7 @@ from heterosis.backends.native.codegen.kernels.matmul.tile import direct_tiles, 
 from heterosis.backends.native.codegen.target import Target
 from heterosis.ir.traced_sizes import is_traced
 
-# A right operand of no more numbers is read as it lies.
+# A right operand of no more numbers is read as it lies: the second-level cache has all of it near.
 _SMALL_RIGHT = 1 << 15
 # Of rows that are a multiple of so many bytes apart, only so many stay in the first-level cache: a
 # tile that reads more of them as they lie waits for the second level at every step.
@@ -33,9 +33,11 @@ _FEW_TURNED = 1024
 # so deep, by which several of each side are multiplied at a time.
 _FEW_DOTS = 4
 _SEVERAL_DOTS, _DEEP = 14, 64
-FEW_ROWS = 4
-# A right operand of so many numbers is near enough to be read for two strips of rows; one of any
-# number, where products are as fast as with AVX-512, is sooner read than packed.
+# Dot products of fewer steps than a vector has lanes are for so few multiplications, and vectors.
+_TINY = 1 << 8
+# Up to a strip of rows, packing the right operand takes longer than reading it as it lies, a strip
+# being what a tile holds. So it does for two where it has no more numbers; of any number, where
+# products are as fast as with AVX-512.
 _NEAR, _TWICE = 1 << 18, ("avx512",)
 # So few columns leave most of a vector of them unused, or of two.
 _FEW_COLUMNS_TURNED = 24
@@ -60,7 +62,7 @@ def _variant(problem: Problem, target: Target, workers: int, *, epilogue: bool) 
     if kind.software_half:
         return _packing(m, n)
     several = takes_several(kind) and not is_traced(n) and 1 < n <= _SEVERAL_DOTS and k >= _DEEP
-    dots = min(m, n) == 1 or k >= target.lanes(kind.size)
+    dots = min(m, n) == 1 or k >= target.lanes(kind.size) or m * n * k <= _TINY
     if problem.a_column == problem.b_row == 1 and dots:
         if n <= _FEW_DOTS and n <= m:
             return "dots_of_several" if several else "dots_of_rows"
@@ -88,8 +90,7 @@ def _variant(problem: Problem, target: Target, workers: int, *, epilogue: bool) 
 
 
 def _are_few_rows(problem: Problem, target: Target, kind: Element) -> bool:
-    """Whether there are so few rows that packing the right operand takes longer than reading it, as
-    it lies, for each strip of them."""
+    """Whether there are so few rows that the right operand is read as it lies for each strip."""
     m, n, k = problem.extents
     strip = max(direct_tiles(target, kind))
     return m <= strip or (m <= 2 * strip and (target.name in _TWICE or n * k <= _NEAR))
