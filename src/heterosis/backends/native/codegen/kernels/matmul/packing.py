@@ -15,7 +15,6 @@ from heterosis.backends.native.codegen.emit.builder import (
     PTR,
     Function,
     Module,
-    Size,
     Value,
     constant,
 )
@@ -34,9 +33,9 @@ def emit_pack(module: Module, target: Target, element: Element, width: int) -> s
     """Define `pack(source, across, along, panels, count, depth)` and return its name.
 
     It packs `count` rows of the operand (columns, for the right one), `across` elements apart,
-    each `depth` long with elements `along` apart. What the last panel has in place of missing rows
-    only reaches results that nobody stores, but it is multiplied: it may not be what happened to
-    lie there, since subnormal numbers take a hundred times as long.
+    each `depth` long with elements `along` apart. In the last panel, the last row stands for those
+    that are missing, too. They only reach results that nobody stores, but they are multiplied: what
+    happened to lie there may be subnormal, which takes a hundred times as long.
     """
     name = pack_name(element, width)
     if module.defines(name):
@@ -155,15 +154,17 @@ def _copy_first(
     f: Function, element: Element, source: Value, along: Value, panel: Value,
     width: int, lanes: int, count: Value, depth: Value,
 ) -> None:  # fmt: skip
-    """The same of the `count` first neighbours alone, and zeros behind them."""
+    """The same of the `count` first neighbours, the last of which stands behind them, too."""
     masks = [
         first_lanes(f, f.max_size(f.sub_size(count, at), 0), lanes) for at in range(0, width, lanes)
     ]
     with f.loop(0, depth) as step:
         begin = f.offset(element.storage, source, f.mul_size(step.index, along))
         into = f.offset(element.compute, panel, f.mul_size(step.index, width))
+        last = element.load(f, f.offset(element.storage, begin, f.sub_size(count, 1)))
         for at, mask in zip(range(0, width, lanes), masks, strict=True):
-            value = element.load(f, f.offset(element.storage, begin, at), lanes, mask)
+            read = element.load(f, f.offset(element.storage, begin, at), lanes, mask)
+            value = f.select(mask, read, f.splat(last, lanes))
             store_first(f, value, min(lanes, width - at), f.offset(element.compute, into, at))
 
 
@@ -171,22 +172,15 @@ def _gather(
     f: Function, element: Element, source: Value, across: Value, along: Value, panel: Value,
     width: int, count: Value, depth: Value,
 ) -> None:  # fmt: skip
-    """One number after the other, and zeros for missing rows."""
-    missing = f.compare("slt", count, constant(I64, width))
-    f.if_else(missing, lambda: _clear(f, element, panel, f.mul_size(depth, width)))
-    with f.loop(0, count) as row:
-        begin = f.offset(element.storage, source, f.mul_size(row.index, across))
+    """One number after the other."""
+    last = f.sub_size(count, 1)
+    with f.loop(0, width) as row:
+        there = f.mul_size(f.min_size(row.index, last), across)
+        begin = f.offset(element.storage, source, there)
         into = f.offset(element.compute, panel, row.index)
         with f.loop(0, depth) as step:
             value = element.load(f, f.offset(element.storage, begin, f.mul_size(step.index, along)))
             f.store(value, f.offset(element.compute, into, f.mul_size(step.index, width)))
-
-
-def _clear(f: Function, element: Element, panel: Value, numbers: Size) -> Sequence[Value]:
-    with f.loop(0, numbers) as number:
-        zero = constant(element.compute, 0)
-        f.store(zero, f.offset(element.compute, panel, number.index))
-    return ()
 
 
 def _transpose(
