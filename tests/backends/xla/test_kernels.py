@@ -21,8 +21,12 @@ from heterosis.ir.primitives.leaves import INPUT, NUMBER
 from heterosis.ir.primitives.rows import SCATTER
 from heterosis.ir.types import DTYPES, FLOATS, is_float, numpy_dtype
 from tests.backends.xla.rows import computed
+from tests.ir.primitives import kernel_checks
+from tests.ir.primitives import test_factorizations as factorizations
 from tests.ir.primitives import test_kernels as native
-from tests.ir.primitives.test_kernels import WIDE, drawn, epsilon, node, operands, types_of
+from tests.ir.primitives import test_places as places
+from tests.ir.primitives.kernel_checks import WIDE, drawn, epsilon, meant, node, types_of
+from tests.ir.primitives.test_kernels import operands
 
 
 def test_every_primitive_has_a_row():
@@ -34,7 +38,7 @@ def test_every_primitive_has_a_row():
 def check(cases, *, ulps=4.0):
     """All agree: integers exactly, floats within `ulps` of the largest result."""
     for (made, arrays), found in zip(cases, computed(cases), strict=True):
-        for got, want in zip(found, native.meant(made, arrays), strict=True):
+        for got, want in zip(found, meant(made, arrays), strict=True):
             assert (got.shape, got.dtype) == (want.shape, want.dtype)
             if want.dtype.kind in "biu":
                 numpy.testing.assert_array_equal(got, want)
@@ -44,6 +48,10 @@ def check(cases, *, ulps=4.0):
             finite = numpy.where(numpy.isfinite(want), abs(want), 0.0)
             near_zero = near * finite.max(initial=0.0)
             numpy.testing.assert_allclose(got, want, rtol=near, atol=near_zero, err_msg=str(made))
+
+
+def _computed(node, arrays):
+    return computed([(node, arrays)])[0]
 
 
 # -- reductions, products -------------------------------------------------------------------------
@@ -201,49 +209,50 @@ def test_indices():
     cases = []
     for dtype, shape in itertools.product(native.NUMBERS, [(), (5,), (3, 4), (0, 2)]):
         given = drawn(shape, dtype, low=-9.9, high=9.9)
-        cases.append((native.indexing(given, 101), [given]))
+        cases.append((places.indexing(given, 101), [given]))
     for dtype in FLOATS:
         given = numpy.array([-0.5, -3.0, 0.0, -0.0, 2.75]).astype(numpy_dtype(dtype))
-        cases.append((native.indexing(given, 3), [given]))
+        cases.append((places.indexing(given, 3), [given]))
     check(cases)
 
 
 @pytest.mark.lengthy
 def test_checks_that_fail(monkeypatch):
     """As the native one's do, at the same values."""
-    monkeypatch.setattr(native, "compiled", lambda node, arrays: computed([(node, arrays)])[0])
-    (marks,) = (mark for mark in native.test_indices_outside.pytestmark if mark.args)
+    monkeypatch.setattr(kernel_checks, "compiled", _computed)
+    (marks,) = (mark for mark in places.test_indices_outside.pytestmark if mark.args)
     for given in marks.args[1]:
-        native.test_indices_outside(given)
-    native.test_requirements_that_do_not_hold(2)
+        places.test_indices_outside(given)
+    places.test_requirements_that_do_not_hold(2)
     monkeypatch.undo()
 
 
 @pytest.mark.lengthy
 @pytest.mark.parametrize("dtype", WIDE)
 def test_factorisations(monkeypatch, dtype):
-    monkeypatch.setattr(native, "compiled", lambda node, arrays: computed([(node, arrays)])[0])
+    for module in (factorizations, kernel_checks):
+        monkeypatch.setattr(module, "compiled", _computed)
     for count, n in [(2, 5), (0, 3), (2, 0)]:
         for name in ("CHOLESKY", "INVERSE", "SYMMETRIC_VALUES_U"):
-            native.test_factorisations_that_are_unique(name, dtype, count, n)
-        native.test_systems_of_equations(dtype, count, n)
-        native.test_triangular_factors(dtype, count, n)
-        native.test_eigenvectors_of_symmetric_matrices("SYMMETRIC_L", dtype, count, n)
-        native.test_eigenvectors_of_any_matrices(dtype, count, n)
+            factorizations.test_factorisations_that_are_unique(name, dtype, count, n)
+        factorizations.test_systems_of_equations(dtype, count, n)
+        factorizations.test_triangular_factors(dtype, count, n)
+        factorizations.test_eigenvectors_of_symmetric_matrices("SYMMETRIC_L", dtype, count, n)
+        factorizations.test_eigenvectors_of_any_matrices(dtype, count, n)
     for shape in [(2, 5, 3), (1, 3, 5), (0, 2, 3)]:
-        native.test_singular_vectors("SINGULAR", dtype, shape)
-        native.test_reflectors(dtype, shape)
-    native.test_singular_vectors("SINGULAR_FULL", dtype, (1, 3, 5))
-    (marks,) = (m for m in native.test_matrices_without_a_factorisation.pytestmark if m.args[1:]
-                and m.args[0] == "primitive, matrix")  # fmt: skip
+        factorizations.test_singular_vectors("SINGULAR", dtype, shape)
+        factorizations.test_reflectors(dtype, shape)
+    factorizations.test_singular_vectors("SINGULAR_FULL", dtype, (1, 3, 5))
+    without = factorizations.test_matrices_without_a_factorisation
+    (marks,) = (m for m in without.pytestmark if m.args and m.args[0] == "primitive, matrix")
     for primitive, matrix in marks.args[1]:
-        native.test_matrices_without_a_factorisation(primitive, matrix, dtype)
-    native.test_systems_without_a_solution()
+        without(primitive, matrix, dtype)
+    factorizations.test_systems_without_a_solution()
 
 
 def test_the_first_of_several_checks_is_told():
     first, second = numpy.array([1, 7]), numpy.array([9])
-    cases = [(native.indexing(first, 3), [first]), (native.indexing(second, 3), [second])]
+    cases = [(places.indexing(first, 3), [first]), (places.indexing(second, 3), [second])]
     with pytest.raises(IndexError, match="index 7 is out of bounds"):
         computed(cases)
 
@@ -292,5 +301,5 @@ def test_requirements():
     cases = []
     for dtype, (conditions, count) in itertools.product(DTYPES, [(3, 5), (0, 5), (3, 0)]):
         arrays = [numpy.ones(conditions, "bool"), drawn((count,), dtype)]
-        cases.append((native.requiring(*arrays), arrays))
+        cases.append((places.requiring(*arrays), arrays))
     check(cases)
