@@ -62,8 +62,8 @@ def _variant(problem: Problem, target: Target, workers: int, *, epilogue: bool) 
     if kind.software_half:
         return _packing(m, n)
     several = takes_several(kind) and not is_traced(n) and 1 < n <= _SEVERAL_DOTS and k >= _DEEP
-    dots = min(m, n) == 1 or k >= target.lanes(kind.size) or m * n * k <= _TINY
-    if problem.a_column == problem.b_row == 1 and dots:
+    along, lanes = problem.a_column == problem.b_row == 1, target.lanes(kind.size)
+    if along and (k >= lanes or m == 1 or n == 1 or m * n * k <= _TINY):
         if n <= _FEW_DOTS and n <= m:
             return "dots_of_several" if several else "dots_of_rows"
         if m <= _FEW_DOTS and problem.b_column != 1:
@@ -76,7 +76,7 @@ def _variant(problem: Problem, target: Target, workers: int, *, epilogue: bool) 
         return "dots_of_few"
     if _is_by_columns(problem, target, kind):
         return "direct_turned"
-    if problem.b_column == 1 and (_are_few_rows(problem, target, kind) or n * k <= _SMALL_RIGHT):
+    if problem.b_column == 1 and (n * k <= _SMALL_RIGHT or m <= _few_rows(problem, target, kind)):
         return "direct_row" if m == 1 else "direct"
     way, shape = _packing(m, n), tile(target, kind)
     if workers == 1 and _turns(problem, target, kind):
@@ -89,11 +89,11 @@ def _variant(problem: Problem, target: Target, workers: int, *, epilogue: bool) 
     return "rows" if few and way == "blocked" else way
 
 
-def _are_few_rows(problem: Problem, target: Target, kind: Element) -> bool:
-    """Whether there are so few rows that the right operand is read as it lies for each strip."""
-    m, n, k = problem.extents
+def _few_rows(problem: Problem, target: Target, kind: Element) -> int:
+    """Up to how many rows the right operand is read as it lies, for each strip of them."""
+    _, n, k = problem.extents
     strip = max(direct_tiles(target, kind))
-    return m <= strip or (m <= 2 * strip and (target.name in _TWICE or n * k <= _NEAR))
+    return 2 * strip if target.name in _TWICE or n * k <= _NEAR else strip
 
 
 def _is_by_columns(problem: Problem, target: Target, kind: Element) -> bool:
