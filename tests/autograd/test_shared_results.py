@@ -35,7 +35,7 @@ RESULTS = [_view_of_argument, _written_argument, _rows, _turned]
 
 
 def _called(function, hybrid, many):
-    """What the function returns, after its first result was written to, and the gradients."""
+    """The argument and what the function returns, after its first result was written to."""
     called = heterosis.hybridize(function) if hybrid else function
     for _ in range(many):
         x, weight = np.arange(6.0).reshape(2, 3), np.array([0.5, 1.5, -1.0])

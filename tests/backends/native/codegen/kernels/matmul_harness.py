@@ -166,6 +166,7 @@ def call_with_workspace(entry, numbers: list[int], size: int, *, subnormal: bool
     """
     guard = 64  # numbers
     memory = numpy.full(-(-size // 4) + 2 * guard + 16, FILL, numpy.uint32)
+    untouched = memory.view(numpy.uint8).copy()
     start = memory.ctypes.data + 4 * guard
     start += -start % 64
     call = Call(None, None, None, start, ctypes.pointer(RUNTIME))
@@ -173,10 +174,10 @@ def call_with_workspace(entry, numbers: list[int], size: int, *, subnormal: bool
     _has_met_subnormals()
     entry(address, given)
     met = _has_met_subnormals()
-    before = (start - memory.ctypes.data) // 4
-    behind = before + -(-size // 4)
-    assert (memory[:before] == FILL).all(), "wrote before the workspace"
-    assert (memory[behind:] == FILL).all(), "wrote behind the workspace"
+    before = start - memory.ctypes.data
+    written = memory.view(numpy.uint8) != untouched
+    assert not written[:before].any(), "wrote before the workspace"
+    assert not written[before + size :].any(), "wrote behind the workspace"
     assert subnormal or not met, "computed with what lay in the workspace"
 
 

@@ -593,15 +593,16 @@ class Windows:
 
         def scattered() -> Sequence[Value]:
             element = self.kernel.element.compute
-            with f.loop(0, self.columns) as at:
-                row = f.offset(element, into, f.mul_size(at.index, self.columns))
-                with f.loop(0, count) as tap:
-                    offset, masks = self._entry(f, table, own, tap.index)
+            with f.loop(0, count) as tap:
+                offset, masks = self._entry(f, table, own, tap.index)
+                with f.loop(0, self.columns) as at:
                     value = self._element(f, x, own, offset, masks, at.index)
-                    f.store(value, f.offset(element, row, tap.index))
-                # They are multiplied, too: not by what happened to lie there.
-                with f.loop(count, self.columns) as missing:
-                    f.store(constant(element, 0), f.offset(element, row, missing.index))
+                    to = f.add_size(f.mul_size(at.index, self.columns), tap.index)
+                    f.store(value, f.offset(element, into, to))
+            # Taps that are missing are multiplied, too: not by what happened to lie there.
+            with f.loop(0, self.columns) as at, f.loop(count, self.columns) as tap:
+                to = f.add_size(f.mul_size(at.index, self.columns), tap.index)
+                f.store(constant(element, 0), f.offset(element, into, to))
             return ()
 
         self._by_kind(f, own, vectors, scattered)
