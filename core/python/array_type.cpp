@@ -373,11 +373,7 @@ PyObject* wait_to_read(PyObject* self, PyObject*) {
   });
 }
 
-PyObject* alias(PyObject* self, PyObject*) {
-  PyObject* const other = wrap(as_array(self));
-  if (other) reinterpret_cast<ArrayObject*>(other)->extents = Py_XNewRef(extents_of(self));
-  return other;
-}
+PyObject* alias(PyObject* self, PyObject*) { return alias_of(self); }
 
 PyObject* view(PyObject* self, PyObject* key) { return get_view(self, key); }
 
@@ -515,6 +511,12 @@ PyObject* wrap(Array array) {
   PyObject* object = array_type->tp_alloc(array_type, 0);
   if (object) new (&as_array(object)) Array(std::move(array));
   return object;
+}
+
+PyObject* alias_of(PyObject* array) {
+  PyObject* const other = wrap(as_array(array));
+  if (other) reinterpret_cast<ArrayObject*>(other)->extents = Py_XNewRef(extents_of(array));
+  return other;
 }
 
 bool fix_extents(PyObject* array) {

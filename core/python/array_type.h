@@ -23,6 +23,9 @@ inline Array& as_array(PyObject* object) { return reinterpret_cast<ArrayObject*>
 
 PyObject* wrap(Array array);
 
+// The same array as an object that no gradient flows through.
+PyObject* alias_of(PyObject* array);
+
 // While this lives, the calling thread makes arrays where the first array among arguments is: what
 // Python makes besides, of lists say, is for operations on these.
 class BesideArguments {

@@ -5,6 +5,7 @@
 #include <nanobind/stl/vector.h>
 
 #include <cstring>
+#include <optional>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -26,6 +27,7 @@
 #include "plan_handle.h"
 #include "recording.h"
 #include "remote.h"
+#include "taping.h"
 #include "view_notes.h"
 #include "replay_type.h"
 
@@ -57,6 +59,15 @@ template <typename Body>
 auto locked(Body body) {
   const FrontLock lock;
   return body();
+}
+
+// What a function of values gives, under that lock.
+template <typename... Given>
+nb::object listed(Object (*function)(Given...), Given... given) {
+  return translated([&] {
+    const FrontLock lock;
+    return nb::steal(function(given...).release());
+  });
 }
 
 // (dtype, shape, view_of or -1, strides, offset)
@@ -285,6 +296,12 @@ bool hand_over(nb::list list, nb::handle array) {
   });
 }
 
+// Of what a user gives for a mode, None or anything that has a truth.
+std::optional<bool> truth(nb::handle given) {
+  if (given.is_none()) return std::nullopt;
+  return nb::cast<bool>(nb::bool_(given));
+}
+
 }  // namespace
 
 NB_MODULE(_core, m) {
@@ -327,6 +344,10 @@ NB_MODULE(_core, m) {
   m.def("set_imperative", set_imperative);
   m.def("is_capturing", is_capturing);
   m.def("set_capturing", set_capturing);
+  m.def("switch_modes", [](nb::handle recording, nb::handle training, nb::handle capturing,
+                           nb::handle imperative) {
+    return switch_modes(truth(recording), truth(training), truth(capturing), truth(imperative));
+  }, nb::arg().none(), nb::arg().none(), nb::arg().none(), nb::arg().none());
   m.def("current_device", current_device);
   m.def("device_of", [](const std::string& name, nb::list arrays) {
     return translated([&] {
@@ -351,6 +372,12 @@ NB_MODULE(_core, m) {
     translated([&] { set_operator(name, operation.ptr()); return 0; });
   });
   m.def("hand_over", hand_over);
+  m.def("sources_of", [](nb::handle values) { return listed(sources_of, values.ptr()); });
+  m.def("as_now", [](nb::handle values) { return listed(as_now, values.ptr()); });
+  m.def("unchanged", [](nb::handle name, nb::handle held) {
+    return listed(unchanged, name.ptr(), held.ptr());
+  });
+  m.def("strides_of", [](nb::handle values) { return listed(strides_of, values.ptr()); });
   m.def("tell_of_write", [](nb::handle array) {
     translated([&] {
       const FrontLock lock;

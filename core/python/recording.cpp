@@ -1,5 +1,7 @@
 #include "recording.h"
 
+#include <utility>
+
 #include "front_lock.h"
 
 namespace heterosis::python {
@@ -21,6 +23,14 @@ bool is_capturing() { return capturing; }
 void set_capturing(bool on) { capturing = on; }
 bool is_imperative() { return imperative; }
 void set_imperative(bool on) { imperative = on; }
+
+Modes switch_modes(std::optional<bool> recorded, std::optional<bool> trains,
+                   std::optional<bool> captured, std::optional<bool> as_python) {
+  return {std::exchange(recording, recorded.value_or(recording)),
+          std::exchange(training, trains.value_or(training)),
+          std::exchange(capturing, captured.value_or(capturing)),
+          std::exchange(imperative, as_python.value_or(imperative))};
+}
 
 void check_write(PyObject* out) {
   const InPython others;

@@ -2,6 +2,9 @@
 // them while gradients are recorded; they become part of a program while one is captured.
 #pragma once
 
+#include <optional>
+#include <tuple>
+
 #include "array_type.h"
 
 namespace heterosis::python {
@@ -16,6 +19,12 @@ void set_capturing(bool on);
 // Whether no program serves calls of hybridized functions: they run as Python runs them.
 bool is_imperative();
 void set_imperative(bool on);
+
+// Sets what is given of whether calls are recorded, train, are captured and are imperative; returns
+// how all four were before.
+using Modes = std::tuple<bool, bool, bool, bool>;
+Modes switch_modes(std::optional<bool> recorded, std::optional<bool> trains,
+                   std::optional<bool> captured, std::optional<bool> as_python);
 
 // Whether a gradient may flow from `value`, or should and cannot: the tape decides.
 inline bool is_tracked(PyObject* value) {

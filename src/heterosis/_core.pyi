@@ -401,6 +401,11 @@ def is_capturing() -> bool:
     """Whether operations of this thread become part of a program instead of being run."""
 
 def set_capturing(on: bool) -> None: ...
+def switch_modes(
+    recording: object, training: object, capturing: object, imperative: object, /
+) -> tuple[bool, bool, bool, bool]:
+    """Set those that are not None, to the truth of what is given; returns how all four were."""
+
 def set_operator(name: str, operation: Operation[..., Any]) -> None:
     """Let arrays' operator `name` call `operation`."""
 
@@ -411,6 +416,20 @@ def note_views_of(operations: Sequence[Operation[..., Any]]) -> None:
 def hand_over(given: list[Any], array: ndarray) -> bool:
     """Give the elements of the only array of a list to another array, and empty the list, if nobody
     else has it, and it could stand where the other one does: whether that has been done."""
+
+def sources_of(values: Sequence[Any]) -> tuple[Any, ...]:
+    """What gradient recording keeps of each of some values; None of what is no array."""
+
+def as_now(values: Sequence[Any]) -> tuple[Any, ...]:
+    """Each array as it is now: a pair of itself, as an object that no gradient flows through, and
+    its version; other values as they are."""
+
+def unchanged(name: str, held: Sequence[Any]) -> list[Any]:
+    """The arrays of such pairs, which a derivative of the call `name` needs as they were; the hook
+    "changed_since" raises where one has been written to since."""
+
+def strides_of(values: Sequence[Any]) -> tuple[tuple[int, ...] | None, ...]:
+    """Strides in elements of each of some values; None of what is no array."""
 
 def tell_of_write(array: ndarray) -> None:
     """Call the hook `view_written` if the array is a view that is told of."""

@@ -5,6 +5,7 @@ import pytest
 
 import heterosis
 from heterosis import autograd, np
+from heterosis.runtime.errors import AutogradError
 
 
 @pytest.mark.parametrize("hybridized", [False, True])
@@ -37,3 +38,28 @@ def test_an_operand_that_is_written_to_in_another_type():
         np.add(x, y, out=y)
     y.backward()
     assert x.grad.item() == 0.5
+
+
+@pytest.mark.parametrize("hybridized", [False, True])
+def test_a_derivative_reads_what_its_call_has_written_over_its_operand(hybridized):
+    def written(x):
+        y = x * 1
+        np.exp(y, out=y)
+        return y
+
+    x = np.array([1.0, 2.0])
+    x.attach_grad()
+    with autograd.record():
+        y = (heterosis.hybridize(written) if hybridized else written)(x)
+    y.backward()
+    numpy.testing.assert_array_equal(x.grad, y)
+
+
+def test_a_derivative_cannot_read_what_its_call_has_written_over():
+    x = np.array([1.0, 2.0])
+    x.attach_grad()
+    with autograd.record():
+        y = x * 1
+        np.sin(y, out=y)
+    with pytest.raises(AutogradError, match="sin needs an array of shape"):
+        y.backward()

@@ -69,14 +69,15 @@ class Differentiable:
 
     def derivative(self, wanted: tuple[int, ...], given: Given = ALL) -> Derivative:
         """With respect to the inputs at these positions, of the results that receive something."""
-        found = self._derivatives.get((wanted, given))
+        key = wanted, given.missing, given.doubtful
+        found = self._derivatives.get(key)
         if found is None:
-            found = self._derivatives[wanted, given] = _differentiated(self, wanted, given)
+            found = self._derivatives[key] = _differentiated(self, wanted, given)
         return found
 
     def serve(self, wanted: tuple[int, ...], derivative: Derivative) -> None:
         """Take a derivative of all results that is known already."""
-        self._derivatives[wanted, ALL] = derivative
+        self._derivatives[wanted, ALL.missing, ALL.doubtful] = derivative
 
     def reached(self, wanted: tuple[int, ...]) -> set[int]:
         """The results that are computed from the inputs at these positions, in floats."""
@@ -101,6 +102,11 @@ class Flow:
 
     idle: frozenset[int]  # to which no gradient flows
     truths: Mapping[int, int]  # outputs that say of others whether a gradient has flown there
+
+    @cached_property
+    def is_certain(self) -> bool:
+        """Whether all receive something in any case."""
+        return not self.idle and not self.truths
 
 
 @dataclass(eq=False)
@@ -131,9 +137,14 @@ class Derivative:
         return differentiable, run(arguments)
 
     @cached_property
-    def asked(self) -> list[int]:
-        """The results of `of` whose cotangents it is called with."""
-        return [i for kind, i in self.sources if kind == COTANGENT]
+    def cotangents(self) -> list[tuple[int, int]]:
+        """Which of its arguments are what a result of `of` receives, and of which result."""
+        return [(at, i) for at, (kind, i) in enumerate(self.sources) if kind == COTANGENT]
+
+    @cached_property
+    def truths(self) -> list[tuple[int, int]]:
+        """Which of its arguments say whether a result of `of` receives anything, and which one."""
+        return [(at, i) for at, (kind, i) in enumerate(self.sources) if kind == TRUTH]
 
     def received(self, found: Sequence[Any]) -> tuple[Sequence[Received | None], Collection[int]]:
         """What the wanted operands receive, of what it has given, None where a branch or a loop has
@@ -163,14 +174,15 @@ class Derivative:
 
     def _found(self, arguments: Sequence[Any]) -> tuple[Differentiable, Run]:
         """The program for arguments that lie as these do, and how to run it."""
-        key = tuple(getattr(a, "_element_strides", None) for a in arguments)
-        if key not in self._compiled:
+        key = _core.strides_of(arguments)
+        found = self._compiled.get(key)
+        if found is None:
             program = self.program()
             layouts = tuple(map(layout_of, arguments))
             results = described(self.outputs)
             of = Differentiable(program, self.inputs, layouts, results, backend=self.backend)
-            self._compiled[key] = of, self._compile(program, layouts)
-        return self._compiled[key]
+            found = self._compiled[key] = of, self._compile(program, layouts)
+        return found
 
     def _compile(self, program: Program, layouts: Sequence[Strided]) -> Run:
         if self.backend is not None:

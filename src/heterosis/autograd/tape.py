@@ -119,8 +119,8 @@ class Node:
 
     def pull(
         self, received: Sequence[Received | None], again: bool
-    ) -> Iterable[tuple[Source, Received]]:
-        """Pairs of a source and what it receives."""
+    ) -> Iterable[tuple[Source | None, Received]]:
+        """Pairs of a source and what it receives; of None, what goes nowhere."""
         raise NotImplementedError
 
     def release(self) -> None:
@@ -154,22 +154,26 @@ class ProgramNode(Node):
         self.others = [None if isinstance(o, ndarray) else o for o in operands]  # the numbers
         # Where gradients go that have to go elsewhere: the call copied to another context.
         self.context = None
-        for own in (operand for operand in operands if isinstance(operand, ndarray)):
-            if results and own._device != results[0]._device:
-                self.context = context_of_device(own._device)
-            break
-        self.held = [
-            None
-            if kind == COTANGENT
-            else _held(operands[i], written)
-            if kind == OPERAND
-            else _held(results[i], None)
-            for kind, i in derivative.sources
-        ]
+        for operand in operands:
+            if isinstance(operand, ndarray):
+                if results and operand._device != results[0]._device:
+                    self.context = context_of_device(operand._device)
+                break
+        self.held = _held(
+            [
+                None if kind == COTANGENT else operands[i] if kind == OPERAND else results[i]
+                for kind, i in derivative.sources
+            ]
+        )
+        if written is not None:
+            self.held = [
+                _gone(written) if kind == OPERAND and operands[i] is written else held
+                for (kind, i), held in zip(derivative.sources, self.held, strict=True)
+            ]
 
     def pull(
         self, received: Sequence[Received | None], again: bool
-    ) -> Iterable[tuple[Source, Received]]:
+    ) -> Iterable[tuple[Source | None, Received]]:
         if self.derivative is None:
             raise AutogradError(
                 f"backward: the record of {self.name} is gone, since backward has been here "
@@ -184,7 +188,7 @@ class ProgramNode(Node):
         held: Sequence[Any],
         received: Sequence[Received | None],
         again: bool,
-    ) -> Iterable[tuple[Source, Received]]:
+    ) -> Iterable[tuple[Source | None, Received]]:
         given = _given(derivative, received)
         plain: Sequence[Any] = received
         if given is not ALL:
@@ -193,45 +197,31 @@ class ProgramNode(Node):
             wanted = tuple(i for i, source in enumerate(self.sources) if source is not None)
             derivative = of.derivative(wanted, given)
             held = [None if source[0] == TRUTH else known[source] for source in derivative.sources]
-        arguments = [
-            plain[i]
-            if kind == COTANGENT
-            else _truth_of(received[i])
-            if kind == TRUTH
-            else self._unchanged(own)
-            for (kind, i), own in zip(derivative.sources, held, strict=True)
-        ]
-        with beside(value_of(next(one for one in received if one is not None))):
-            differentiable, found = derivative.run(arguments)
+        arguments = _core.unchanged(self.name, held)
+        for at, i in derivative.cotangents:
+            arguments[at] = plain[i]
+        for at, i in derivative.truths:
+            arguments[at] = _truth_of(received[i])
+        differentiable, found = derivative.run(arguments)
         if again:
             self._record(derivative, differentiable, arguments, found)
         if self.context is not None:
             found = tuple(gradient.as_in_context(self.context) for gradient in found)
-        targets = [(i, source) for i, source in enumerate(self.sources) if source is not None]
+        targets = self._targets(received)
+        if derivative.flow.is_certain:
+            return zip(targets, found, strict=True)
         gradients, idle = derivative.received(found)
         return [
             (source, gradient)
-            for i, ((operand, source), gradient) in enumerate(zip(targets, gradients, strict=True))
+            for i, (source, gradient) in enumerate(zip(targets, gradients, strict=True))
             # Zeros are for variables. The call that made another array may be gone by now.
-            if gradient is not None
-            and (i not in idle or isinstance(source, Leaf))
-            and self._goes_to(operand, received)
+            if gradient is not None and (i not in idle or isinstance(source, Leaf))
         ]
 
-    def _goes_to(self, operand: int, received: Sequence[Received | None]) -> bool:
-        """Whether a gradient goes to an operand from the results that have received one."""
-        return True
-
-    def _unchanged(self, held: Any) -> Any:
-        if not isinstance(held, tuple):
-            return held
-        array, version = held
-        if array._version != version:
-            raise AutogradError(
-                f"backward: {self.name} needs an array of shape {array.shape} that was written to "
-                "after it was used. Write into a copy, or compute a new array instead."
-            )
-        return array
+    def _targets(self, received: Sequence[Received | None]) -> list[Source | None]:
+        """Where the gradients of the wanted operands go from the results that have received one;
+        None for nowhere."""
+        return [source for source in self.sources if source is not None]
 
     def _record(
         self,
@@ -279,21 +269,23 @@ class WholeNode(ProgramNode):
         sources = tuple(source_of(o) if i in wanted else None for i, o in enumerate(operands))
         super().__init__(of, of.derivative(wanted), sources, read, results, None)
         self.plain, self.wanted, self.goals = plain, wanted, goals
-        self.everything = {(OPERAND, i): _held(o, None) for i, o in enumerate(read)}
+        self.everything = {(OPERAND, i): held for i, held in enumerate(_held(read))}
         own = results[: len(plain.program.outputs)]
-        self.everything |= {(RESULT, i): _held(result, None) for i, result in enumerate(own)}
+        self.everything |= {(RESULT, i): held for i, held in enumerate(_held(own))}
 
     def pull(
         self, received: Sequence[Received | None], again: bool
-    ) -> Iterable[tuple[Source, Received]]:
+    ) -> Iterable[tuple[Source | None, Received]]:
         if not again or self.derivative is None:
             return super().pull(received, again)
         derivative = self.plain.derivative(self.wanted)
         held = tuple(self.everything.get(source) for source in derivative.sources)
         return self._pulled(self.plain, derivative, held, received, again)
 
-    def _goes_to(self, operand: int, received: Sequence[Received | None]) -> bool:
-        return any(operand in goal for i, goal in self.goals.items() if received[i] is not None)
+    def _targets(self, received: Sequence[Received | None]) -> list[Source | None]:
+        reached = [goal for i, goal in self.goals.items() if received[i] is not None]
+        sources = ((i, source) for i, source in enumerate(self.sources) if source is not None)
+        return [source if any(i in goal for goal in reached) else None for i, source in sources]
 
     def release(self) -> None:
         super().release()
@@ -302,13 +294,14 @@ class WholeNode(ProgramNode):
 
 def _given(derivative: Derivative, received: Sequence[Received | None]) -> Given:
     """How those results receive something that the derivative of all results asks of."""
-    for i in derivative.asked:
+    for _, i in derivative.cotangents:
         if received[i] is None or isinstance(received[i], Conditional):
             break
     else:
         return ALL
-    missing = (i for i in derivative.asked if received[i] is None)
-    doubtful = (i for i in derivative.asked if isinstance(received[i], Conditional))
+    asked = [i for _, i in derivative.cotangents]
+    missing = (i for i in asked if received[i] is None)
+    doubtful = (i for i in asked if isinstance(received[i], Conditional))
     return Given(frozenset(missing), frozenset(doubtful))
 
 
@@ -318,16 +311,17 @@ def _truth_of(received: Received | None) -> Any:
     return received.condition.as_truth()
 
 
-def _held(value: Any, written: Any) -> Any:
-    """An array as it is now: itself without its place in the record, and its version.
+def _held(values: Sequence[Any]) -> Sequence[Any]:
+    """Arrays as they are now, each without its place in the record, and with its version; other
+    values as they are."""
+    if modes.is_capturing():
+        return [snapshot(value) if isinstance(value, ndarray) else value for value in values]
+    return _core.as_now(values)
 
-    Of the array that the call has written, what it was before is gone.
-    """
-    if not isinstance(value, ndarray):
-        return value
-    if modes.is_capturing() and value is not written:
-        return snapshot(value)
-    return value._alias(), value._version - (value is written)
+
+def _gone(array: Any) -> Any:
+    """What the call that has just written to an array was given in it: no longer there."""
+    return array._alias(), array._version - 1
 
 
 def source_of(value: Any) -> Source | None:
@@ -361,10 +355,11 @@ def record_call(
 def record_run(name: str, of: Differentiable, operands: Operands, result: Any) -> None:
     """Note that the operation of the program `of` has been called."""
     results = result if isinstance(result, tuple) else (result,)
-    written = result if any(result is operand for operand in operands) else None
-    sources = tuple(map(source_of, operands))
+    sources, written = _core.sources_of(operands), None
     for operand, source in zip(operands, sources, strict=True):
-        check_operand(name, operand, source, operand is written)
+        if operand is result:
+            written = result
+        check_operand(name, operand, source, operand is result)
     if not _note(of, sources, operands, results, written):
         for array in results:
             array._autograd = None
@@ -554,6 +549,14 @@ def gradient_of(array: Any) -> Any:
     return source.grad if isinstance(source, Leaf) else None
 
 
+def raise_changed_since(name: str, array: Any) -> None:
+    """Called by the core for an array that a derivative needs, and that is not what it was."""
+    raise AutogradError(
+        f"backward: {name} needs an array of shape {array.shape} that was written to after it was "
+        "used. Write into a copy, or compute a new array instead."
+    )
+
+
 def check_write(out: Any) -> None:
     """Called by the core before an operation writes into `out` where gradients flow."""
     if out._has_variable:  # also where it is a view of one
@@ -622,33 +625,41 @@ class _Sweep:
             return
         if isinstance(source, Leaf):
             source.turn = len(self.visited)
-            self._add(self.found, source, cotangent)
+            before = self.found.get(source)
+            self.found[source] = cotangent if before is None else total(before, cotangent)
             return
-        node = source.node
-        if node not in self.waiting:
-            self.waiting[node] = [None] * len(node.results)
+        node, i = source.node, source.index
+        sums = self.waiting.get(node)
+        if sums is None:
+            sums = self.waiting[node] = [None] * len(node.results)
             heapq.heappush(self.queue, (-node.number, node))
-        self._add(self.waiting[node], source.index, cotangent)
-
-    @staticmethod
-    def _add(sums: Any, at: Any, cotangent: Received) -> None:
-        before = sums.get(at) if isinstance(sums, dict) else sums[at]
-        sums[at] = cotangent if before is None else total(before, cotangent)
+        sums[i] = cotangent if sums[i] is None else total(sums[i], cotangent)
 
     def run(self, again: bool) -> list[Node]:
         capturing = modes.is_capturing()  # else it is known what is received
         while self.queue:
             _, node = heapq.heappop(self.queue)
             received = self.waiting.pop(node)
-            for i, cotangent in enumerate(received):
-                if cotangent is not None and (node, i) in self.stops:
-                    self.found[node, i] = cotangent
+            if self.stops:
+                self._keep(node, received)
             each, condition = apart(received) if capturing else (received, None)
-            with beside(value_of(next(one for one in each if one is not None))):
+            with beside(value_of(_first(each))):
                 for source, cotangent in node.pull(each, again):
                     self.receive(source, under(condition, cotangent))
             self.visited.append(node)
         return self.visited
+
+    def _keep(self, node: Node, received: Sequence[Received | None]) -> None:
+        for i, cotangent in enumerate(received):
+            if cotangent is not None and (node, i) in self.stops:
+                self.found[node, i] = cotangent
+
+
+def _first(received: Sequence[Received | None]) -> Received:
+    for one in received:
+        if one is not None:
+            return one
+    raise AssertionError("a node is visited when something has reached it")
 
 
 def seeds_for(heads: Sequence[Any], given: Sequence[Any] | None) -> list[Any]:
@@ -690,3 +701,4 @@ def install() -> None:
     """Let the core call the tape."""
     _core.set_hook("record_call", record_call)
     _core.set_hook("check_write", check_write)
+    _core.set_hook("changed_since", raise_changed_since)

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ContextDecorator
 
 from heterosis import _core
 from heterosis.runtime.errors import CaptureError
@@ -83,28 +82,21 @@ def refuse_python_numbers(what: str) -> None:
     )
 
 
-@contextmanager
-def switched(
-    recording: bool | None = None,
-    training: bool | None = None,
-    capturing: bool | None = None,
-    imperative: bool | None = None,
-) -> Iterator[None]:
+class switched(ContextDecorator):  # noqa: N801 - read as a verb, in `with`
     """Within the block, what is given; behind it, what was so before."""
-    before = is_recording(), is_training()
-    captured, was_imperative = is_capturing(), is_imperative()
-    try:
-        if recording is not None:
-            set_recording(recording)
-        if training is not None:
-            set_training(training)
-        if capturing is not None:
-            _core.set_capturing(capturing)
-        if imperative is not None:
-            _core.set_imperative(imperative)
-        yield
-    finally:
-        set_recording(before[0])
-        set_training(before[1])
-        _core.set_capturing(captured)
-        _core.set_imperative(was_imperative)
+
+    def __init__(
+        self,
+        recording: bool | None = None,
+        training: bool | None = None,
+        capturing: bool | None = None,
+        imperative: bool | None = None,
+    ):
+        self._wanted = recording, training, capturing, imperative
+        self._before: list[tuple[bool, bool, bool, bool]] = []  # of the blocks that it is used for
+
+    def __enter__(self) -> None:
+        self._before.append(_core.switch_modes(*self._wanted))
+
+    def __exit__(self, *raised: object) -> None:
+        _core.switch_modes(*self._before.pop())

@@ -18,17 +18,19 @@ from heterosis.runtime.context import check_context, context_of_device
 P = ParamSpec("P")
 R = TypeVar("R")
 
+_HERE = nullcontext()  # where one is
+
 
 def beside(array: _core.ndarray) -> Any:
     """For `with`: what is made inside is on the context of `array`."""
     same = array._device == _core.current_device()
-    return nullcontext() if same else context_of_device(array._device)
+    return _HERE if same else context_of_device(array._device)
 
 
 def in_main_memory() -> Any:
     """For `with`: what is made inside has an address, whatever the current context is."""
     is_there = _core.current_device() < _core.first_remote
-    return nullcontext() if is_there else context_of_device(0)
+    return _HERE if is_there else context_of_device(0)
 
 
 def from_device(array: _core.ndarray) -> _core.ndarray:
