@@ -314,6 +314,7 @@ NB_MODULE(_core, m) {
     add_guards_type(m.ptr());
     add_replay_type(m.ptr());
     add_checked_type(m.ptr());
+    add_entry_type(m.ptr());
     return 0;
   });
   nb::class_<PlanHandle>(m, "Plan");
@@ -372,7 +373,16 @@ NB_MODULE(_core, m) {
     translated([&] { set_operator(name, operation.ptr()); return 0; });
   });
   m.def("hand_over", hand_over);
-  m.def("sources_of", [](nb::handle values) { return listed(sources_of, values.ptr()); });
+  m.def("followed", [](nb::handle name, nb::handle operands, nb::handle result) {
+    return listed(followed, name.ptr(), operands.ptr(), result.ptr());
+  }, nb::arg(), nb::arg(), nb::arg().none());
+  m.def("attach", [](nb::handle node, nb::handle results, nb::list positions) {
+    translated([&] {
+      const FrontLock lock;
+      attach(node.ptr(), results.ptr(), positions.ptr());
+      return 0;
+    });
+  });
   m.def("as_now", [](nb::handle values) { return listed(as_now, values.ptr()); });
   m.def("unchanged", [](nb::handle name, nb::handle held) {
     return listed(unchanged, name.ptr(), held.ptr());

@@ -5,7 +5,7 @@ Element types go by name ("float32"); strides and offsets count elements unless 
 
 from collections.abc import Callable, Iterator, Sequence
 from inspect import Signature
-from typing import Any, Generic, ParamSpec, TypeAlias, TypedDict, TypeVar
+from typing import Any, Generic, ParamSpec, TypeAlias, TypedDict, TypeVar, final
 
 import numpy
 from typing_extensions import Self
@@ -417,8 +417,23 @@ def hand_over(given: list[Any], array: ndarray) -> bool:
     """Give the elements of the only array of a list to another array, and empty the list, if nobody
     else has it, and it could stand where the other one does: whether that has been done."""
 
-def sources_of(values: Sequence[Any]) -> tuple[Any, ...]:
-    """What gradient recording keeps of each of some values; None of what is no array."""
+@final
+class Entry:
+    """A result of a node of the tape, as it was when `version` writes into its memory had been
+    issued."""
+
+    node: Any
+    index: int
+    version: int
+    def __init__(self, node: Any, index: int, version: int, /) -> None: ...
+
+def followed(name: str, operands: Sequence[Any], result: Any) -> tuple[Any, ...]:
+    """What gradient recording keeps of each operand of a call, None of what is no array. The hook
+    "check_operand" raises where gradients could not follow to what an operand holds; it is asked of
+    those of which this is in doubt. One that is the `result` has been written to once more."""
+
+def attach(node: Any, results: Sequence[ndarray], positions: list[int]) -> None:
+    """Let gradients that reach the results at these positions go to `node`."""
 
 def as_now(values: Sequence[Any]) -> tuple[Any, ...]:
     """Each array as it is now: a pair of itself, as an object that no gradient flows through, and

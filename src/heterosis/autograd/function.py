@@ -13,9 +13,7 @@ from heterosis.autograd.tape import (
     Node,
     ResultType,
     Source,
-    check_operand,
     full,
-    source_of,
 )
 from heterosis.ir.types import is_float
 from heterosis.ops.array import shape as shapes
@@ -75,9 +73,7 @@ def set_embed(embed: Callable[[Function, tuple[Any, ...]], Any]) -> None:
 def recorded(function: Function, inputs: tuple[Any, ...]) -> Any:
     """The results of `function`, with a place in the record if gradients flow to `inputs`."""
     before = dict(vars(function))
-    sources = tuple(map(source_of, inputs))
-    for given, source in zip(inputs, sources, strict=True):
-        check_operand(type(function).__name__, given, source)
+    sources = _core.followed(type(function).__name__, inputs, None)
     with modes.switched(recording=False):
         outputs = function.forward(*inputs)
     if not modes.is_recording() or all(s is None for s in sources):
@@ -88,7 +84,7 @@ def recorded(function: Function, inputs: tuple[Any, ...]) -> Any:
     fresh = [o._alias() for o in results]
     kept = _Kept(function, before, inputs, results)
     node = _FunctionNode(function, sources, list(map(described, inputs)), fresh, kept)
-    node.attach(fresh, (i for i, o in enumerate(fresh) if is_float(o._dtype_name)))
+    _core.attach(node, fresh, [i for i, o in enumerate(fresh) if is_float(o._dtype_name)])
     return fresh[0] if single else type(outputs)(fresh)
 
 

@@ -48,6 +48,7 @@ from heterosis.runtime.errors import ArgumentError, AutogradError
 from heterosis.runtime.placing import beside
 
 ndarray = _core.ndarray
+Entry = _core.Entry
 Operands = tuple[Any, ...]  # arrays, numbers and None
 ResultType = tuple[str, tuple[int, ...]]  # element type and shape
 
@@ -94,15 +95,6 @@ class Leaf:
         note_written(self.grad, version, condition)
 
 
-class Entry:
-    """One result of a node, as it was when `version` writes into its memory had been issued."""
-
-    __slots__ = ("index", "node", "version")
-
-    def __init__(self, node: Node, index: int, version: int):
-        self.node, self.index, self.version = node, index, version
-
-
 Source = Leaf | Entry
 
 
@@ -126,12 +118,6 @@ class Node:
     def release(self) -> None:
         """Drop what is held for `pull`."""
         self.sources = ()
-
-    def attach(self, results: Sequence[Any], positions: Iterable[int]) -> None:
-        """Let gradients that reach `results` come here."""
-        for i in positions:
-            result = results[i]
-            result._autograd = Entry(self, i, result._version)
 
 
 class ProgramNode(Node):
@@ -355,11 +341,10 @@ def record_call(
 def record_run(name: str, of: Differentiable, operands: Operands, result: Any) -> None:
     """Note that the operation of the program `of` has been called."""
     results = result if isinstance(result, tuple) else (result,)
-    sources, written = _core.sources_of(operands), None
-    for operand, source in zip(operands, sources, strict=True):
+    sources, written = _core.followed(name, operands, result), None
+    for operand in operands:
         if operand is result:
             written = result
-        check_operand(name, operand, source, operand is result)
     if not _note(of, sources, operands, results, written):
         for array in results:
             array._autograd = None
@@ -369,7 +354,7 @@ def record_run(name: str, of: Differentiable, operands: Operands, result: Any) -
 
 def check_operand(name: str, operand: Any, source: Source | None, writes: bool = False) -> None:
     """Raise if gradients cannot follow to what an operand holds; with one of the `writes` to it
-    that are counted being the call's own."""
+    that are counted being the call's own. Called by the core for those of which it is in doubt."""
     if source is None:
         if isinstance(operand, ndarray) and operand._is_followed and is_lost(operand):
             raise changed(name, operand)
@@ -456,7 +441,7 @@ def _note(
     if len(wanted) < len(sources) - sources.count(None):
         sources = tuple(s if i in wanted else None for i, s in enumerate(sources))
     node = ProgramNode(of, of.derivative(wanted), sources, operands, results, written)
-    node.attach(results, of.float_results)
+    _core.attach(node, results, of.float_results)
     return True
 
 
@@ -700,5 +685,6 @@ def _seed(head: Any, seed: Any) -> Any:
 def install() -> None:
     """Let the core call the tape."""
     _core.set_hook("record_call", record_call)
+    _core.set_hook("check_operand", check_operand)
     _core.set_hook("check_write", check_write)
     _core.set_hook("changed_since", raise_changed_since)

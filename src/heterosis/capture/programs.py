@@ -427,7 +427,7 @@ class Program:
             found = self.plain.reached(wanted)
             goals = {i: wanted for i in sorted(found) if i < self.captured.printed.alone}
         node = tape.WholeNode(self.plain, self.kept, wanted, operands, results, read, goals)
-        node.attach(results, goals)
+        _core.attach(node, results, list(goals))
 
     def operands(self, arguments: Sequence[Any]) -> list[Any]:
         """What the program is fed."""
