@@ -50,12 +50,26 @@ class Layers:
     def pooling(self, x):
         return self.npx.pooling(x, kernel=(2, 2), stride=(2, 2), pool_type="max")
 
+    def gradient(self, function, x, y):
+        """What computes a function of two variables, and goes back through it."""
+        x.attach_grad()
+        y.attach_grad()
+
+        def call():
+            with self.autograd.record():
+                total = function(self.np, x, y).sum()
+            total.backward()
+            return x.grad
+
+        return call
+
 
 class Heterosis(Layers, Numpy):
     def __init__(self):
         import heterosis
 
         self.np, self.npx, self.version = heterosis.np, heterosis.npx, heterosis.__version__
+        self.autograd = heterosis.autograd
         self.wait, self.softmax = self.npx.waitall, self.npx.softmax
 
 
@@ -66,6 +80,7 @@ class Mxnet(Layers, Numpy):
 
         mxnet.npx.set_np()
         self.np, self.npx, self.version = mxnet.np, mxnet.npx, mxnet.__version__
+        self.autograd = mxnet.autograd
         self.wait, self.softmax = self.npx.waitall, self.npx.softmax
 
     def to_numpy(self, x):
@@ -99,6 +114,19 @@ class Torch(Numpy):
 
     def pooling(self, x):
         return self.np.nn.functional.max_pool2d(x, 2)
+
+    def gradient(self, function, x, y):
+        x.requires_grad_()
+        y.requires_grad_()
+
+        def call():
+            x.grad = y.grad = None
+            with self.np.enable_grad():
+                total = function(self.np, x, y).sum()
+            total.backward()
+            return x.grad
+
+        return call
 
 
 LIBRARIES = {"heterosis": Heterosis, "numpy": Numpy, "torch": Torch, "mxnet": Mxnet}
@@ -161,6 +189,8 @@ def cases(library):
             title = f"64 filters of 3 x 3 on 8 x 32 x 28 x 28, stride {stride}"
             yield title, lambda s=stride: library.convolution(image, filters, s), True
         yield "largest of 2 x 2, 8 x 32 x 28 x 28", lambda: library.pooling(image), True
+        gradient = library.gradient(_ten_operations, normal(8, 8), normal(8, 8))
+        yield "ten operations on (8, 8), and their gradients", gradient, True
 
 
 def measure(contender: str) -> dict:
