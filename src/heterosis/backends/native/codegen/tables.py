@@ -41,7 +41,8 @@ class KernelLowering:
     With `finishes`, which says how many (batches, rows, columns) a result of a type has, it does
     elementwise work on its one result before it is stored: `kernel` takes a
     `codegen.epilogue.Epilogue` too, whose operands come behind its own. If that is `spaced`, rows
-    of its result may stand any distance apart.
+    of its result may stand any distance apart. What `alone(node, inputs, machine)` holds of takes
+    less time if that work comes behind it, by itself.
 
     `packs(node, fixed, machine)` gives the first result of a node for the same from operands of
     which some, those that `fixed` tells of, are packed by primitives of their own, once for many
@@ -55,6 +56,7 @@ class KernelLowering:
     by_rows: Callable[[Node], tuple[int, ...]] | None = None
     finishes: Callable[[TensorType], tuple[int, int, int]] | None = None
     spaced: bool = False
+    alone: Callable[..., bool] | None = None
     packs: Callable[[Node, Callable[[Value], bool], Any], Value | None] | None = None
     scales: tuple[int, Callable[[Node, Value], Value]] | None = None
 

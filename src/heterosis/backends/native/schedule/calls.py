@@ -25,7 +25,8 @@ def call(scheduler: Scheduler, node: Node, rooms: dict[Value, Place]) -> None:
     """Append the call of `node`'s kernel; its results go to `rooms`, or where they find room."""
     lowering = _lowering(node)
     inputs = tuple(_operand(scheduler, lowering, node, i) for i in range(len(node.inputs)))
-    finish = _finish(scheduler, node)
+    alone = lowering.alone and lowering.alone(node, inputs, scheduler.machine)
+    finish = None if alone else _finish(scheduler, node)
     for output in (finish.result,) if finish else node.outputs:
         room = rooms.get(output) or scheduler.placement.get(output)
         if room is None or not writes_to(node, room.strided):

@@ -355,6 +355,123 @@ def test_columns_stored_as_rows_in_batches(over_batches):
     check(c, a, b)
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("target", BY_MASKS, ids=lambda t: t.name)
+def test_a_tall_product(target, dtype):
+    """Fewer rows than a vector has lanes, parts of vectors, and more than one share."""
+    heights = itertools.cycle([1, 15, 16, 17, 301, 64, 6005])
+    for k in range(2, target.lanes(numpy.dtype(dtype).itemsize)):
+        for n, layout in zip((1, 2, 3, 4), ("columns", "rows", "spread", "reversed"), strict=True):
+            m = next(heights)
+            a, b = guarded(operand((m, k), dtype, "rows")), operand((k, n), dtype, layout)
+            a[m - m // 2 :] = a[: m // 2]
+            c = guarded(numpy.full((m, n), 7, dtype))
+            actual = problem_of(a, b, c, variant="tall")
+            run(target, actual.generic(), actual, a, b, c)
+            check(c, a, b)
+            numpy.testing.assert_array_equal(c[m - m // 2 :], c[: m // 2])
+
+
+@pytest.mark.parametrize("over_batches", [False, True])
+def test_tall_products_in_batches(over_batches):
+    a, b = numbers((5, 40, 3), "float32"), numbers((5, 3, 2), "float32")
+    c = numpy.full((5, 40, 2), 7, "float32")
+    actual = problem_of(a, b, c, variant="tall", over_batches=over_batches)
+    run(BY_MASKS[0], actual.generic(), actual, a, b, c)
+    check(c, a, b)
+
+
+@pytest.mark.parametrize(
+    "shape, layout, is_tall",
+    [
+        ((256, 1, 7), "rows", True),
+        ((255, 1, 7), "rows", False),
+        ((5000, 4, 2), "rows", True),
+        ((5000, 5, 2), "rows", False),
+        ((5000, 4, 1), "rows", False),
+        ((5000, 4, 16), "rows", False),
+        ((5000, 4, 4), "rows", True),
+        ((5000, 1, 3), "columns", False),
+        ((5000, 1, 3), "spread", False),
+    ],
+)
+def test_choice_of_tall_products(shape, layout, is_tall):
+    m, n, k = shape
+    for dtype in ("float32", "int32", "bfloat16"):
+        a, b = operand((m, k), dtype, layout), operand((k, n), dtype, "rows")
+        for c, lies in ((numpy.empty((m, n), dtype), True), (result(m, n, a)[1], False)):
+            problem = problem_of(a, b, c, dtype=dtype)
+            for target in (AVX512, AVX2):
+                expected = is_tall and lies and dtype == "float32"
+                assert (choose(problem, target, 1).variant == "tall") == expected
+                assert choose(problem, target, 1, epilogue=True).variant != "tall"
+            assert choose(problem, FALLBACK, 1).variant != "tall"
+
+
+# How operands of few sums lie: along the depth, or as rows shorter than a vector.
+DEEP = [("columns", "rows"), ("rows", "rows"), ("columns", "columns")]
+
+
+@pytest.mark.parametrize(
+    "dtype, cheap", [("float32", None), ("float64", None), ("float32", True), ("float32", False)]
+)
+@pytest.mark.parametrize("target", BY_MASKS, ids=lambda t: t.name)
+def test_few_sums_over_tall_matrices(target, dtype, cheap):
+    """None, less than a vector of them, parts of vectors; and epilogues."""
+    finish = None if cheap is None else BiasAndRelu(cheap)
+    depths = itertools.cycle([0, 1, 15, 16, 17, 301, 64])
+    sizes = itertools.product(range(1, 5), range(1, 5))
+    for (m, n), layout in itertools.product([*sizes, (10, 1), (1, 10), (7, 2)], DEEP):
+        if max(m, n) >= target.lanes(numpy.dtype(dtype).itemsize):
+            continue
+        k = next(depths)
+        a, b = guarded(operand((m, k), dtype, layout[0])), operand((k, n), dtype, layout[1])
+        wide, c = result(m, n, a)
+        actual = problem_of(a, guarded(b), c, variant="deep")
+        run(target, actual.generic(), actual, a, b, c, finish)
+        want = a.astype("float64") @ b.astype("float64")
+        if finish:
+            want = numpy.maximum(want + BIAS[:n] + ROW_BIAS[:m, None], 0)
+        near = 1e-4 if dtype == "float32" else 1e-9
+        numpy.testing.assert_allclose(c, want, rtol=near, atol=near)
+        assert (wide[:, n:] == 7).all()
+
+
+@pytest.mark.parametrize("over_batches", [False, True])
+def test_few_sums_over_tall_matrices_in_batches(over_batches):
+    a, b = numbers((5, 40, 3), "float32").swapaxes(-1, -2), numbers((5, 40, 2), "float32")
+    c = numpy.full((5, 3, 2), 7, "float32")
+    actual = problem_of(a, b, c, variant="deep", over_batches=over_batches)
+    run(BY_MASKS[0], actual.generic(), actual, a, b, c)
+    check(c, a, b)
+
+
+@pytest.mark.parametrize(
+    "shape, layout, targets",
+    [
+        ((3, 1, 256), ("columns", "rows"), (AVX512, AVX2)),
+        ((3, 1, 255), ("columns", "rows"), ()),
+        ((1, 3, 256), ("rows", "rows"), (AVX512, AVX2)),
+        ((1, 3, 256), ("columns", "columns"), ()),  # a dot product for each column
+        ((4, 4, 256), ("columns", "rows"), (AVX512,)),
+        ((4, 4, 256), ("columns", "columns"), (AVX512,)),
+        ((4, 4, 256), ("rows", "rows"), (AVX512,)),
+        ((4, 4, 256), ("rows", "columns"), ()),
+        ((4, 5, 256), ("columns", "rows"), ()),
+        ((11, 1, 256), ("columns", "rows"), ()),
+        ((3, 2, 256), ("spread", "rows"), ()),
+    ],
+)
+def test_choice_of_few_sums(shape, layout, targets):
+    m, n, k = shape
+    for dtype in ("float32", "int32"):
+        a, b = operand((m, k), dtype, layout[0]), operand((k, n), dtype, layout[1])
+        problem = problem_of(a, b, numpy.empty((m, n), dtype))
+        for target in (AVX512, AVX2, FALLBACK):
+            expected = target in targets and dtype == "float32"
+            assert (choose(problem, target, 1).variant == "deep") == expected
+
+
 @pytest.mark.parametrize("over_batches", [False, True])
 def test_turned_products_in_batches(over_batches):
     a, b = numbers((2, 3, 16, 40), "float32"), numbers((3, 50, 40), "float32")
@@ -713,6 +830,29 @@ def test_the_loops_of_columns_stored_as_rows_spill_nothing(dtype):
         blocks = re.split(r"^[.\w]*LBB\w+:", body, flags=re.MULTILINE)
         multiplying = [b for b in blocks if "vfmadd" in b]
         assert multiplying and not any(vector_spills(AVX512, b) for b in multiplying)
+
+
+@pytest.mark.parametrize("n", [1, 4])
+@pytest.mark.parametrize("target", [AVX512, AVX2], ids=lambda t: t.name)
+def test_tall_products_spill_nothing(target, n):
+    for k in (2, 3, 4, 6, 7, 12):
+        a, b = numbers((256, k), "float32"), numbers((k, n), "float32")
+        actual = problem_of(a, b, numpy.empty((256, n), "float32"))
+        if choose(actual, target, 1).variant == "tall":
+            sizes = {"n": n, "k": k, "a_row": k, "a_column": 1, "c_row": n}
+            bodies = functions(assembly(target, Problem("float32", "tall", **sizes)))
+            body = bodies["product.one.share"]
+            assert "vfmadd" in body and not vector_spills(target, body), (k, n)
+
+
+@pytest.mark.parametrize("target", [AVX512, AVX2], ids=lambda t: t.name)
+def test_few_sums_over_tall_matrices_spill_nothing(target):
+    for m, n in [(1, 2), (3, 1), (1, 4), (3, 2), (2, 3), (4, 4), (8, 2), (1, 9)]:
+        if m * n <= (16 if target is AVX512 else 6):
+            for left, right in {(m, n), (1, n), (m, 1)} - {(1, 1)}:
+                sizes = {"m": m, "n": n, "a_column": left, "b_row": right}
+                body = functions(assembly(target, Problem("float32", "deep", **sizes)))
+                assert not vector_spills(target, body["product.one"]), sizes
 
 
 def test_workspace_does_not_grow_with_the_rows():

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from heterosis.backends.native.codegen.emit.builder import Function, Value
 
 
@@ -56,3 +58,61 @@ def _exchange(f: Function, rows: list[Value], stride: int) -> list[Value]:
             x, y = rows[i], rows[i | stride]
             turned[i], turned[i | stride] = f.shuffle(x, y, low), f.shuffle(x, y, high)
     return turned
+
+
+def taken_apart(f: Function, rows: list[Value]) -> list[Value]:
+    """The columns of a matrix with as many rows as a vector has lanes, all of it in a row in as
+    many vectors as it has columns.
+
+    By one factor of that number after the other: to take six apart at once would be thirty shuffles
+    and not eighteen.
+    """
+    count = len(rows)
+    if count == 1:
+        return rows
+    factor, lanes = _factor(count), rows[0].type.lanes
+    columns = list(rows)
+    groups = [
+        [
+            _picked(f, rows[i : i + factor], range(first, lanes * factor, factor))
+            for first in range(factor)
+        ]
+        for i in range(0, count, factor)
+    ]
+    for first in range(factor):
+        columns[first::factor] = taken_apart(f, [group[first] for group in groups])
+    return columns
+
+
+def put_together(f: Function, columns: list[Value]) -> list[Value]:
+    """The way back: the matrix that has these columns, in a row."""
+    count = len(columns)
+    if count == 1:
+        return columns
+    factor, lanes = _factor(count), columns[0].type.lanes
+    parts = [put_together(f, columns[first::factor]) for first in range(factor)]
+    turned = [place % factor * lanes + place // factor for place in range(lanes * factor)]
+    return [
+        _picked(f, group, turned[first : first + lanes])
+        for group in map(list, zip(*parts, strict=True))
+        for first in range(0, lanes * factor, lanes)
+    ]
+
+
+def _factor(count: int) -> int:
+    return next(i for i in range(2, count + 1) if count % i == 0)
+
+
+def _picked(f: Function, vectors: Sequence[Value], places: Sequence[int]) -> Value:
+    """The lanes at these places of some vectors, counted through."""
+    lanes = vectors[0].type.lanes
+    found = vectors[0]
+    for number, vector in enumerate(vectors[1:], 1):
+        chosen = [
+            lanes + place % lanes if place // lanes == number
+            else place if number == 1 and place < lanes
+            else i
+            for i, place in enumerate(places)
+        ]  # fmt: skip
+        found = f.shuffle(found, vector, chosen)
+    return found

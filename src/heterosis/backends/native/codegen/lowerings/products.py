@@ -164,6 +164,15 @@ def _is_of_rows(node: Node, machine: Machine) -> bool:
     return code.choose(problem, machine.target, 1).variant == "dots_of_several"
 
 
+def _is_tall(node: Node, inputs: tuple[Place, ...], machine: Machine) -> bool:
+    """Whether vectors are of rows of the result, of which elementwise work knows nothing."""
+    from heterosis.backends.native.codegen.kernels import matmul as code
+
+    a, b = (place.strided for place in inputs)
+    problem = _problem(inputs[0].dtype, a, b, Strided.contiguous(node.types[0].shape))
+    return code.choose(problem, machine.target, 1).variant == "tall"
+
+
 def packed_right(b: Value, machine: Machine, *, one_block: bool = False) -> Value:
     """A right operand (depth, columns) as kernels with packed ones take it."""
     from heterosis.backends.native.codegen.kernels.matmul import packed_b_layout
@@ -188,7 +197,8 @@ def _scaled(node: Node, factors: Value) -> Value:
 
 
 KERNELS[MATMUL] = KernelLowering(
-    _kernel, finishes=_rows_and_columns, spaced=True, packs=_packs, scales=(2, _scaled)
-)
+    _kernel, finishes=_rows_and_columns, spaced=True, alone=_is_tall, packs=_packs,
+    scales=(2, _scaled),
+)  # fmt: skip
 KERNELS[MATMUL_PACKED] = KernelLowering(_kernel, finishes=_rows_and_columns, spaced=True)
 KERNELS[PACK_RIGHT] = KernelLowering(_pack_kernel)

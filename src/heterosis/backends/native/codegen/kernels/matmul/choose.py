@@ -41,6 +41,13 @@ _TINY = 1 << 8
 _NEAR, _TWICE = 1 << 18, ("avx512",)
 # So few columns leave most of a vector of them unused, or of two.
 _FEW_COLUMNS_TURNED = 24
+# So many rows of fewer numbers than a vector has lanes are worth code for that number alone; of a
+# right operand with more numbers, registers would be spilled.
+_TALL = 256
+_TALL_NUMBERS = {"avx512": 64, "avx2": 16}
+# As many sums over such rows stand in registers, beside so many columns and what they are taken
+# apart by.
+_DEEP_SUMS = {"avx512": (16, 10), "avx2": (6, 4)}
 # Picoseconds: of a multiplication by dot products, of one of them besides, of copying a row of the
 # few columns; and of what reads rows as they lie, for each power of two that columns are cut into.
 _MULTIPLICATION, _DOT, _COPY = 19, 1500, 2000
@@ -61,6 +68,10 @@ def _variant(problem: Problem, target: Target, workers: int, *, epilogue: bool) 
         return "copied" if way == "columns" and _has_rows(problem, kind) else way
     if kind.software_half:
         return _packing(m, n)
+    if not epilogue and _is_tall(problem, target, kind):
+        return "tall"
+    if _is_deep(problem, target, kind):
+        return "deep"
     several = takes_several(kind) and not is_traced(n) and 1 < n <= _SEVERAL_DOTS and k >= _DEEP
     along, lanes = problem.a_column == problem.b_row == 1, target.lanes(kind.size)
     if along and (k >= lanes or m == 1 or n == 1 or m * n * k <= _TINY):
@@ -101,6 +112,35 @@ def _is_by_columns(problem: Problem, target: Target, kind: Element) -> bool:
     m, n, _ = problem.extents
     turns = kind.compute.is_float and not kind.converts and target.stores_parts
     return turns and problem.a_row == 1 < n <= _FEW_COLUMNS_TURNED and m >= target.lanes(kind.size)
+
+
+def _is_tall(problem: Problem, target: Target, kind: Element) -> bool:
+    """Whether the left operand lies in one piece whose rows are shorter than a vector, and there
+    are enough of them for code of its own."""
+    m, n, k = problem.extents
+    if is_traced(k) or is_traced(n) or not 1 < k < target.lanes(kind.size) or n > _FEW_DOTS:
+        return False
+    if k * n > _TALL_NUMBERS.get(target.name, 0):
+        return False
+    lies = problem.a_column == 1 and problem.a_row == k and problem.c_row == n
+    floats = kind.compute.is_float and not kind.converts
+    return floats and lies and m >= _TALL
+
+
+def _is_deep(problem: Problem, target: Target, kind: Element) -> bool:
+    """Whether few sums are made over the rows of a matrix that lies in one piece."""
+    m, n, k = problem.extents
+    if is_traced(m) or is_traced(n) or target.name not in _DEEP_SUMS:
+        return False
+    sums, most = _DEEP_SUMS[target.name]
+    if m * n > sums:
+        return False
+    most = min(most, target.lanes(kind.size) - 1)
+    left = m > 1 and problem.a_row == 1 and problem.a_column == m <= most
+    right = n > 1 and problem.b_column == 1 and problem.b_row == n <= most
+    lies = (left or problem.a_column == 1) and (right or problem.b_row == 1)
+    floats = kind.compute.is_float and not kind.converts
+    return floats and lies and (left or right) and k >= _TALL
 
 
 def _copies_few(problem: Problem, target: Target) -> bool:

@@ -255,7 +255,7 @@ def _emit_dot(kernel: Kernel, runs: int, others: int, by_columns: bool, several:
         with f.loop(whole, last, lanes, sums) as loop:
             loop.next = step(loading(loop.index, lanes), loop.carried)
         sums = loop.results
-    totals = _horizontal(f, sums)
+    totals = horizontal(f, sums)
     with f.loop(last, depth, 1, totals) as loop:
         loop.next = step(loading(loop.index, 0), loop.carried)
     for (i, j), total in zip(pairs, loop.results, strict=True):
@@ -308,7 +308,7 @@ def _tree(f: Function, values: list[Value]) -> Value:
     return values[0]
 
 
-def _horizontal(f: Function, vectors: list[Value]) -> list[Value]:
+def horizontal(f: Function, vectors: list[Value]) -> list[Value]:
     """The sum of all lanes of each of 1, 2, 4 ... vectors: halves of two vectors at a time stand
     side by side, then halves of these."""
     count, block = len(vectors), vectors[0].type.lanes

@@ -96,7 +96,7 @@ class Problem:
         return total
 
 
-# The strides or sizes that a variant's code takes for granted (all of them 1).
+# The strides or sizes that a variant's code takes for granted: all of them 1, but for the last two.
 _RELIES_ON = {
     "copied": ("a_column",),
     "direct": ("b_column",),
@@ -111,4 +111,6 @@ _RELIES_ON = {
     "rows": ("a_column",),
     "strips": ("a_column",),
     "turned": ("a_column", "b_row"),
+    "deep": ("m", "n", "a_column", "b_row"),
+    "tall": ("n", "k"),
 }

@@ -25,6 +25,7 @@ from heterosis.backends.native.codegen.kernels.matmul.panels import copied_numbe
 from heterosis.backends.native.codegen.kernels.matmul.prepack import packed_numbers
 from heterosis.backends.native.codegen.kernels.matmul.problem import SIZES, Problem
 from heterosis.backends.native.codegen.kernels.matmul.strips import emit_strips, strip_numbers
+from heterosis.backends.native.codegen.kernels.matmul.tall import emit_deep, emit_tall
 from heterosis.backends.native.codegen.kernels.matmul.tile import tile
 from heterosis.backends.native.codegen.kernels.matmul.turned import emit_turned
 from heterosis.backends.native.codegen.target import Target
@@ -37,6 +38,7 @@ _SHARE_WORK = 1 << 16
 _TRANSPOSED = ("direct_transposed", "direct_turned")
 _CORES = {
     "copied": emit_panels,
+    "deep": emit_deep,
     "direct": emit_direct,
     "direct_row": emit_direct,
     "direct_transposed": emit_direct,
@@ -48,6 +50,7 @@ _CORES = {
     "panels": emit_panels,
     "rows": emit_panels,
     "strips": emit_strips,
+    "tall": emit_tall,
     "turned": emit_turned,
 }
 
