@@ -34,6 +34,10 @@ _PRODUCTS = (
     (1, 64, 32),
     (64, 64, 64),
     (600, 64, 300),
+    (300, 2, 1),  # kernels for so many columns alone
+    (300, 3, 1),
+    (2, 300, 1),
+    (3, 300, 1),
     (64, 64, 4096),  # a strip of columns for each thread of whatever machine this is built on
 )
 _DENSE = (

@@ -505,6 +505,9 @@ def _choose_terms(draft: Draft, name: str, axis: int, chosen: str) -> None:
 
 @kind(1.5)
 def product(draft: Draft) -> None:
+    if draft.chance(0.1):
+        _tall_product(draft)
+        return
     name = draft.pick(lambda a: a.ndim in (1, 2, 3) and a.size > 0 and a.dtype.kind not in "biu")
     if name is None:
         return
@@ -523,6 +526,17 @@ def product(draft: Draft) -> None:
         second,
         rounding=ACCUMULATES,
     )
+
+
+def _tall_product(draft: Draft) -> None:
+    """Few columns of many rows, times few more, or summed up over the rows."""
+    rows, columns = draft.whole(250, 300), draft.whole(1, 9)
+    dtype = draft.among(("float32", "float64"))
+    tall = draft.argument((rows, columns), dtype)
+    sums = draft.chance(0.5)
+    other = draft.argument((rows if sums else columns, draft.whole(1, 5)), dtype)
+    text = "{0}.T @ {1}" if sums else "{0} @ {1}"
+    draft.step("product", text, tall, other, rounding=ACCUMULATES)
 
 
 # -- from nothing ----------------------------------------------------------------------------------
