@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy
 
 from heterosis.ir import views
@@ -17,15 +19,19 @@ from heterosis.runtime.errors import ShapeError
 def product(name: str, a: Value, b: Value) -> Value:
     """Batches of matrices `a @ b`, both at least two-dimensional, batch axes repeated as needed."""
     dtype = result_type(a, b)
+    _check_inner(name, a, b)
+    lead = broadcast_shapes(name, (a.shape[:-2], b.shape[:-2]))
+    a = views.broadcast(cast(a, dtype), lead + a.shape[-2:])
+    b = views.broadcast(cast(b, dtype), lead + b.shape[-2:])
+    return apply(MATMUL, (a, b), TensorType((*lead, a.shape[-2], b.shape[-1]), dtype))
+
+
+def _check_inner(name: str, a: Value, b: Value) -> None:
     if a.shape[-1] != b.shape[-2]:
         raise ShapeError(
             f"{name}: the inner dimensions differ: {a.shape} @ {b.shape}, "
             f"{a.shape[-1]} != {b.shape[-2]}. Transpose an operand or check which one was meant."
         )
-    lead = broadcast_shapes(name, (a.shape[:-2], b.shape[:-2]))
-    a = views.broadcast(cast(a, dtype), lead + a.shape[-2:])
-    b = views.broadcast(cast(b, dtype), lead + b.shape[-2:])
-    return apply(MATMUL, (a, b), TensorType((*lead, a.shape[-2], b.shape[-1]), dtype))
 
 
 _MATMUL_CASES = tuple(
@@ -37,6 +43,9 @@ _MATMUL_CASES = tuple(
         ((3, 4), (4,)),
         ((4,), (4,)),
         ((2, 3, 4), (2, 4, 5)),
+        ((2, 3, 4), (4, 5)),
+        ((2, 3, 4), (4,)),
+        ((2, 0, 3, 4), (4, 1)),
         ((2, 1, 3, 4), (5, 4, 2)),
         ((0, 4), (4, 3)),
         ((3, 0), (0, 2)),
@@ -58,6 +67,11 @@ def matmul(a: Value, b: Value) -> Value:
         )
     left = views.reshape(a, (1, *a.shape)) if a.ndim == 1 else a
     right = views.reshape(b, (*b.shape, 1)) if b.ndim == 1 else b
+    if left.ndim > 2 and right.ndim == 2:  # one matrix of all rows
+        _check_inner("matmul", left, right)
+        left = views.reshape(left, (math.prod(a.shape[:-1]), a.shape[-1]))
+        columns = right.shape[-1:] if b.ndim > 1 else ()
+        return views.reshape(product("matmul", left, right), (*a.shape[:-1], *columns))
     result = product("matmul", left, right)
     rows = () if a.ndim == 1 else result.shape[-2:-1]
     columns = () if b.ndim == 1 else result.shape[-1:]
