@@ -7,6 +7,7 @@ from dataclasses import replace
 from math import prod
 from typing import cast
 
+from heterosis.backends.native.codegen.emit.access import SPREAD
 from heterosis.backends.native.codegen.nest import (
     Counter,
     Load,
@@ -19,12 +20,14 @@ from heterosis.backends.native.codegen.nest import (
 )
 from heterosis.ir.table_sizes import roughly
 from heterosis.ir.traced_sizes import is_traced
+from heterosis.ir.types import ITEMSIZE
 
 Strides = tuple[int, ...]
 
 # Extents of a dimension that is no good for vectors, and of one that is better though what it
 # stores is apart.
 _SHORT, _LONG = 4, 32
+_SMALLEST_SPREAD = 4  # bytes of elements of which every other one is picked in one instruction
 
 
 def canonical(
@@ -157,11 +160,11 @@ def _choose_vector(nest: Nest) -> Nest:
         return replace(nest, vector="none")
     if any(store.running for store in nest.stores):
         steps_over_rows = nest.stores[0].operand.strides[last_kept] in (1, -1)
-        return replace(nest, vector="kept" if steps_over_rows else "none")
+        return replace(nest, vector="kept" if steps_over_rows or _is_tall(nest) else "none")
     if not nest.reduced:
         return replace(nest, vector="kept")
     loads = columns[: -len(nest.stores)]
-    better = _ease(loads, last_kept) > _ease(loads, last)
+    better = _ease(loads, last_kept) > _ease(loads, last) or _is_tall(nest)
     return replace(nest, vector="kept" if better else "reduced")
 
 
@@ -169,6 +172,21 @@ def _ease(loads: list[Strides], dim: int) -> tuple[int, int]:
     """How well vectors along `dim` are loaded: few from scattered places, many from one run."""
     strides = [abs(load[dim]) for load in loads]
     return -sum(s > 1 for s in strides), sum(s == 1 for s in strides)
+
+
+def _is_tall(nest: Nest) -> bool:
+    """Whether rows of so few elements are reduced that a vector of rows is loaded in no time, and
+    many of them."""
+    rows, (count, *others) = nest.kept[-1], nest.reduced
+    if others or is_traced(count) or count not in SPREAD:
+        return False
+    operands = [s.operand for s in nest.steps if isinstance(s, Load)]
+    apart = [o for o in operands if o.strides[len(nest.kept) - 1] not in (-1, 0, 1)]
+    spread = all(
+        o.strides[-2:] == (count, 1) and ITEMSIZE[o.dtype] >= _SMALLEST_SPREAD for o in apart
+    )
+    plain = not any(s.indices for s in nest.steps if isinstance(s, Load))
+    return bool(apart) and spread and plain and _is_long(_all_known((rows,))[0])
 
 
 def _scatters_rows(nest: Nest) -> bool:
