@@ -167,6 +167,21 @@ def test_vectors_run_where_least_is_gathered():
     assert only_nest(planned([x, row, other], total(along_columns, axis=1))).vector == "reduced"
 
 
+@pytest.mark.parametrize(
+    "shape, vector",
+    [
+        ((200, 3), "kept"),
+        ((200, 4), "kept"),
+        ((200, 5), "reduced"),
+        ((20, 3), "reduced"),
+        ((7, 200, 2), "kept"),
+    ],
+)
+def test_vectors_are_of_rows_where_these_are_short(shape, vector):
+    x = array(*shape)
+    assert only_nest(planned([x], total(x, axis=len(shape) - 1))).vector == vector
+
+
 def test_parts_that_share_work_are_one_nest():
     x, dy = array(2, 3, 8, 8), array(2, 3, 4, 4)
     gradient = REGISTRY["pooling_gradient"].operation

@@ -1,0 +1,64 @@
+"""Rows of a few elements are reduced a vector of rows at a time."""
+
+import numpy
+import pytest
+
+import heterosis
+from heterosis import np, npx
+from heterosis.ir.types import numpy_dtype
+
+
+def softmax(x):
+    shifted = numpy.exp(x - x.max(-1, keepdims=True))
+    return shifted / shifted.sum(-1, keepdims=True)
+
+
+FUNCTIONS = {
+    "sum": (lambda x: x.sum(-1), lambda x: x.sum(-1)),
+    "largest": (lambda x: x.max(-1), lambda x: x.max(-1)),
+    "place of the largest": (lambda x: x.argmax(-1), lambda x: x.argmax(-1)),
+    "product": (lambda x: x.prod(-1), lambda x: x.prod(-1)),
+    "variance": (lambda x: x.var(-1), lambda x: x.var(-1)),
+    "softmax": (lambda x: npx.softmax(x), softmax),
+    "less the least": (lambda x: x - x.min(-1, keepdims=True),) * 2,
+    "running sums": (lambda x: np.cumsum(x, -1), lambda x: numpy.cumsum(x, -1)),
+    "of a sum": (lambda x: (x * x + 1).sum(-1), lambda x: (x * x + 1).sum(-1)),
+}
+
+
+@pytest.mark.parametrize("hybrid", [False, True], ids=["eager", "hybridized"])
+@pytest.mark.parametrize("name", FUNCTIONS)
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int32", "int8", "float16"])
+def test_short_rows(dtype, name, hybrid):
+    function, reference = FUNCTIONS[name]
+    if dtype in ("int32", "int8") and name in ("variance", "softmax"):
+        return
+    run = heterosis.hybridize(function) if hybrid else function
+    generator = numpy.random.default_rng(3)
+    for count in (1, 2, 3, 4, 5):
+        for rows in (31, 33, 63, 64, 65, 200):
+            x = generator.integers(-8, 9, (rows, count)).astype(numpy_dtype(dtype)) / 4
+            x = x.astype(numpy_dtype(dtype))
+            x[rows // 2 + 1 :] = x[: rows - rows // 2 - 1]
+            if name in ("sum", "product", "running sums", "of a sum") and dtype == "int8":
+                continue  # MXNet keeps the type, NumPy does not
+            found = run(np.array(x, dtype=dtype)).asnumpy()
+            near = {"float16": 1e-2, "float32": 1e-6}.get(dtype, 1e-12)
+            expected = reference(x.astype("float64") if x.dtype.kind == "f" else x)
+            numpy.testing.assert_allclose(found.astype("float64"), expected, rtol=near, atol=near)
+            numpy.testing.assert_array_equal(found[rows // 2 + 1 :], found[: rows - rows // 2 - 1])
+
+
+@pytest.mark.parametrize("name", ["sum", "softmax", "running sums"])
+def test_short_rows_inside_of_others(name):
+    """Those of views, of some axes more, and with what is written beside left as it is."""
+    function, reference = FUNCTIONS[name]
+    x = numpy.random.default_rng(5).standard_normal((3, 70, 3)).astype("float32")
+    for view in (lambda x: x, lambda x: x[:, 1:68], lambda x: x[1], lambda x: x[..., ::-1]):
+        found = function(view(np.array(x))).asnumpy()
+        expected = reference(view(x).astype("float64"))
+        numpy.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-6)
+    wide = np.full((3, 80, 3), 7.0)
+    wide[:, 4:74] = npx.softmax(np.array(x))
+    assert (np.delete(wide, range(4, 74), 1) == 7).all()
+    numpy.testing.assert_allclose(wide[:, 4:74], softmax(x), rtol=1e-6)
