@@ -339,12 +339,16 @@ class Parameter:
         capture.depend_on(self, "_data", "_grad")
         return self._data
 
-    def list_data(self) -> list[np.ndarray]:
-        """The array on each context."""
+    def _placed(self) -> tuple[Parameter, ...]:
+        """The parameter on each of its contexts, which are known."""
         if self._data is None:
             raise self._unready()
         capture.depend_on(self, "_others")
-        return [one._array() for one in self._everywhere()]
+        return self._everywhere()
+
+    def list_data(self) -> list[np.ndarray]:
+        """The array on each context."""
+        return [one._array() for one in self._placed()]
 
     def merged_data(self) -> np.ndarray:
         """One array for all contexts, as files have it: those of running statistics, which each
@@ -387,8 +391,7 @@ class Parameter:
 
     def list_grad(self) -> list[np.ndarray]:
         """The gradient on each context."""
-        self.list_data()
-        return [one._gradient() for one in self._everywhere()]
+        return [one._gradient() for one in self._placed()]
 
     def zero_grad(self) -> None:
         """Set the gradient to 0, if there is one."""
@@ -409,6 +412,8 @@ class Parameter:
     def fresh_where(self) -> list[np.ndarray]:
         """What has to hold for the gradient to be fresh, of a function that is being captured and
         writes it in a branch: the program computes it from here on."""
+        if not modes.is_capturing():
+            return []
         everywhere = self._everywhere()
         truths = [capture.written_where(one._gradient(), one._used) for one in everywhere]
         return [truth for truth in truths if truth is not None]

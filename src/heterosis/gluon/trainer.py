@@ -209,9 +209,9 @@ class Trainer:
             clip_global_norm([p.list_grad()[0] for _, p in learnt], bound, check_isfinite=False)
         indices = [i for i, _ in learnt]
         gradients = [p.list_grad()[0] for _, p in learnt]
-        self._updater(indices, gradients, [p.list_data()[0] for _, p in learnt])
-        for _, parameter in learnt:
-            first, *others = parameter.list_data()
+        arrays = [p.list_data() for _, p in learnt]
+        self._updater(indices, gradients, [first for first, *_ in arrays])
+        for (first, *others), (_, parameter) in zip(arrays, learnt, strict=True):
             for other in others:
                 other[...] = first
             parameter.mark_used()

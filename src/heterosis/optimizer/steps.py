@@ -62,5 +62,6 @@ def _with_numbers(steps: Iterable[Step], numbers: Sequence[Any]) -> list[Step]:
 def _call(step: Step, names: list[tuple[str, Any]]) -> tuple[tuple[Any, ...], Any]:
     """The positional arguments of a step, and what its results are written over."""
     arrays = (step.weight, step.grad, *step.states)
-    numbers = (step.numbers.get(name, default) for name, default in names[len(arrays) :])
+    given = step.numbers.get
+    numbers = [given(name, default) for name, default in names[len(arrays) :]]
     return (*arrays, *numbers), (step.weight, *step.states)
