@@ -447,6 +447,9 @@ def drawn(draft: Draft) -> None:
 @kind(2)
 def reduction(draft: Draft) -> None:
     name = draft.pick(lambda a: a.ndim > 0 and a.size > 0 and a.dtype != bool)
+    if draft.chance(0.1):  # rows of few elements are reduced many at a time
+        shape = draft.among(((70, 3), (33, 2), (2, 40, 4)))
+        name = draft.argument(shape, draft.among(("float32", "float64", "int32")))
     if name:
         axis = draft.among([None, *range(-draft.values[name].ndim, draft.values[name].ndim)])
         keeps = ", keepdims=True" if draft.chance(0.4) else ""
@@ -474,7 +477,8 @@ _COMPARED = (
     "np.where({0} >= {0}[..., :1], {0}, -1)", "{0} <= {0}[::-1]", "{0} == np.sort({0}, axis=-1)",
     "np.where({0} > {0}.min(), 0, {0} - {0}.max())", "{0}.max() == {0}.reshape(-1)[{0}.argmax()]",
 )  # fmt: skip
-_LONG = ((8, 100), (3, 1000), (100, 8), (16, 33), (5, 7, 65))  # an order shows in many terms
+# An order shows in many terms; rows of few elements are reduced many at a time.
+_LONG = ((8, 100), (3, 1000), (100, 8), (16, 33), (5, 7, 65), (70, 3), (33, 2), (2, 40, 4))
 
 
 @kind(0.8)
