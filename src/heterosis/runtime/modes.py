@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 import threading
-from contextlib import ContextDecorator
+from collections.abc import Callable
+from functools import wraps
+from typing import ParamSpec, TypeAlias, TypeVar
 
 from heterosis import _core
 from heterosis.runtime.errors import CaptureError
+
+P = ParamSpec("P")
+R = TypeVar("R")
+Modes: TypeAlias = tuple[bool, bool, bool, bool]  # as `switch_modes` gives them
 
 
 def is_recording() -> bool:
@@ -82,8 +88,9 @@ def refuse_python_numbers(what: str) -> None:
     )
 
 
-class switched(ContextDecorator):  # noqa: N801 - read as a verb, in `with`
-    """Within the block, what is given; behind it, what was so before."""
+class switched:  # noqa: N801 - read as a verb, in `with`
+    """Within the block, what is given; behind it, what was so before. For `with`, as often as one
+    likes, and for decorating functions."""
 
     def __init__(
         self,
@@ -93,10 +100,21 @@ class switched(ContextDecorator):  # noqa: N801 - read as a verb, in `with`
         imperative: bool | None = None,
     ):
         self._wanted = recording, training, capturing, imperative
-        self._before: list[tuple[bool, bool, bool, bool]] = []  # of the blocks that it is used for
+        self._before: dict[int, list[Modes]] = {}  # by thread, of the blocks that it is used for
 
     def __enter__(self) -> None:
-        self._before.append(_core.switch_modes(*self._wanted))
+        before = _core.switch_modes(*self._wanted)
+        self._before.setdefault(threading.get_ident(), []).append(before)
 
     def __exit__(self, *raised: object) -> None:
-        _core.switch_modes(*self._before.pop())
+        _core.switch_modes(*self._before[threading.get_ident()].pop())
+
+    def __call__(self, function: Callable[P, R]) -> Callable[P, R]:
+        """The function, run within such a block."""
+
+        @wraps(function)
+        def call(*arguments: P.args, **keywords: P.kwargs) -> R:
+            with switched(*self._wanted):
+                return function(*arguments, **keywords)
+
+        return call

@@ -20,14 +20,12 @@ from heterosis.backends.native.codegen.nest import (
 )
 from heterosis.ir.table_sizes import roughly
 from heterosis.ir.traced_sizes import is_traced
-from heterosis.ir.types import ITEMSIZE
 
 Strides = tuple[int, ...]
 
 # Extents of a dimension that is no good for vectors, and of one that is better though what it
 # stores is apart.
 _SHORT, _LONG = 4, 32
-_SMALLEST_SPREAD = 4  # bytes of elements of which every other one is picked in one instruction
 
 
 def canonical(
@@ -182,9 +180,7 @@ def _is_tall(nest: Nest) -> bool:
         return False
     operands = [s.operand for s in nest.steps if isinstance(s, Load)]
     apart = [o for o in operands if o.strides[len(nest.kept) - 1] not in (-1, 0, 1)]
-    spread = all(
-        o.strides[-2:] == (count, 1) and ITEMSIZE[o.dtype] >= _SMALLEST_SPREAD for o in apart
-    )
+    spread = all(o.strides[-2:] == (count, 1) for o in apart)
     plain = not any(s.indices for s in nest.steps if isinstance(s, Load))
     return bool(apart) and spread and plain and _is_long(_all_known((rows,))[0])
 

@@ -21,6 +21,8 @@ FUNCTIONS = {
     "variance": (lambda x: x.var(-1), lambda x: x.var(-1)),
     "softmax": (lambda x: npx.softmax(x), softmax),
     "less the least": (lambda x: x - x.min(-1, keepdims=True),) * 2,
+    "any": (lambda x: (x > 1).any(-1), lambda x: (x > 1).any(-1)),
+    "all": (lambda x: np.all(x > -1, -1), lambda x: numpy.all(x > -1, -1)),
     "running sums": (lambda x: np.cumsum(x, -1), lambda x: numpy.cumsum(x, -1)),
     "of a sum": (lambda x: (x * x + 1).sum(-1), lambda x: (x * x + 1).sum(-1)),
 }
