@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
 from typing import Any
 
 import numpy
@@ -13,38 +11,12 @@ from heterosis.ir.program import Value, constant
 from heterosis.ops.array.join import stack
 from heterosis.ops.array.shape import as_tuple, move_axes
 from heterosis.ops.array.split import part
-from heterosis.ops.linalg.matmul import product
+from heterosis.ops.linalg.matmul import contracted, product
 from heterosis.ops.math import elementwise as e
 from heterosis.ops.record import operation
 from heterosis.ops.rules import result_type
 from heterosis.ops.samples import NUMBERS, Case, Samples
 from heterosis.runtime.errors import AxisError, ShapeError, check_axis
-
-
-def contracted(name: str, a: Value, b: Value, of_a: Sequence[int], of_b: Sequence[int]) -> Value:
-    """The sum of products over pairs of axes; what is left of `a` comes before what is of `b`."""
-    for i, j in zip(of_a, of_b, strict=True):
-        if a.shape[i] != b.shape[j]:
-            raise ShapeError(
-                f"{name}: the inner dimensions differ: {a.shape} @ {b.shape}, "
-                f"{a.shape[i]} != {b.shape[j]}. Transpose an operand or check which one was meant."
-            )
-    rest_a = [i for i in range(a.ndim) if i not in of_a]
-    rest_b = [j for j in range(b.ndim) if j not in of_b]
-    rows, columns = _extents(a, rest_a), _extents(b, rest_b)
-    inner = math.prod(_extents(a, of_a))
-    left = views.transpose(a, (*rest_a, *of_a))
-    right = views.transpose(b, (*of_b, *rest_b))
-    result = product(
-        name,
-        views.reshape(left, (math.prod(rows), inner)),
-        views.reshape(right, (inner, math.prod(columns))),
-    )
-    return views.reshape(result, (*rows, *columns))
-
-
-def _extents(x: Value, axes: Sequence[int]) -> tuple[int, ...]:
-    return tuple(x.shape[a] for a in axes)
 
 
 def _pairs(*cases: Any, **facts: Any) -> Samples:
