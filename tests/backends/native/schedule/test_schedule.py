@@ -541,6 +541,25 @@ def test_a_check_finds_compared_sums_that_two_nests_compute(monkeypatch):
         optimized_plan([x], _where_sums_are_largest(x))
 
 
+def test_a_nest_that_is_cut_computes_compared_sums_once(monkeypatch):
+    """A nest goes over its data a few times at most: where it is cut, both parts need the sums."""
+    x = array(4, 5)
+    value = REGISTRY["hypot"].operation(x, _in_columns(total(multiply(x, x), axis=0)))
+    reached = REGISTRY["equal"].operation(value, _in_columns(largest(value, axis=0)))
+    value = multiply(x, reached)
+    for _ in range(3):
+        value = subtract(value, _in_columns(total(value, axis=0)))
+    value = multiply(value, reached)
+    (compared,) = compared_sums(Program((x,), (value,)))
+    assert compared in kept_values(Program((x,), (value,)))
+    monkeypatch.setattr(settings, "check", True)
+    assert [reductions(nest) for nest in optimized_plan([x], value).kernels] == [4, 2]
+
+
+def _in_columns(row):
+    return views.broadcast(views.reshape(row, (1, 5)), (4, 5))
+
+
 def _repeated_part(name, count):
     value = x = array(8, 16)
     for _ in range(count):

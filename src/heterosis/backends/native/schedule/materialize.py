@@ -7,7 +7,7 @@ its operands read, again in each: along a chain of residual blocks, more with ev
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -44,7 +44,7 @@ Kept: TypeAlias = "Mapping[Value, tuple[Value, ...]]"
 def kept_values(program: Program) -> Kept:
     """The values to be computed once, into memory, for all kernels that use them."""
     nodes = list(program.nodes())
-    several = _needed_by_several(program, nodes)
+    several = _needed_by_several(program, nodes, _worth(nodes))
     uses = Uses(program)
     heirs = list(_heirs(uses, nodes, several))
     for values, between in heirs:
@@ -52,6 +52,9 @@ def kept_values(program: Program) -> Kept:
     for work, taken in _updates(program, uses):
         several = (several - work) | taken
     kept = several | _too_long(nodes, several)
+    compared = {value.node for value in compared_sums(program)}
+    if not kept.issuperset(compared):  # what was cut, or is kept no more, changed who needs them
+        kept |= compared & _needed_by_several(program, nodes, compared, kept)
     found: dict[Value, tuple[Value, ...]] = {
         Value(node): () for node in kept if not isinstance(node.primitive, Leaf)
     }
@@ -100,9 +103,11 @@ def _sums_below(operand: Value, users: Counter[Value]) -> set[Value]:
 # -- what several nests need ----------------------------------------------------------------------
 
 
-def _needed_by_several(program: Program, nodes: list[Node]) -> set[Node]:
-    """Nodes whose users end up in different nests, and that are worth a trip to memory."""
-    worth = _worth(nodes)
+def _needed_by_several(
+    program: Program, nodes: list[Node], worth: Collection[Node], kept: Collection[Node] = ()
+) -> set[Node]:
+    """The `kept` nodes, and those whose users end up in different nests that are `worth` a trip to
+    memory."""
     used = {value.node for node in nodes for value in node.inputs}
     found: set[Node] = set()
     nests: dict[Node, set[Node]] = {node: set() for node in nodes}  # where each is computed
@@ -110,7 +115,8 @@ def _needed_by_several(program: Program, nodes: list[Node]) -> set[Node]:
         nests[unrearranged(value).node].add(unrearranged(value).node)
     for node in reversed(nodes):
         own = node in nests[node]  # it gets memory in any case: others should read it there
-        if (own and node in used) or (node in worth and len(nests[node]) > 1):
+        shared = node in worth and len(nests[node]) > 1
+        if (own and node in used) or shared or node in kept:
             found.add(node)
         if own or node in found:
             nests[node] = {node}
