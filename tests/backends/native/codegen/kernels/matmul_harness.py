@@ -1,4 +1,5 @@
-"""Compiles a matrix product and calls it on arrays, with a parallel loop of ordinary threads."""
+"""Makes operands of a matrix product, compiles it and calls it, with a parallel loop of ordinary
+threads."""
 
 from __future__ import annotations
 
@@ -194,3 +195,38 @@ def guarded(array):
     copy = numpy.frombuffer(memory, base.dtype, base.size, offset).reshape(base.shape)
     copy[...] = base
     return copy if array.flags.c_contiguous else copy.T
+
+
+generator = numpy.random.default_rng(7)
+
+
+def numbers(shape, dtype: str):
+    if dtype == "bool":
+        return generator.random(shape) < 0.2
+    if dtype.startswith(("int", "uint")):
+        low = -100 if dtype.startswith("int") else 0
+        return generator.integers(low, 101, shape).astype(dtype)
+    kind = ml_dtypes.bfloat16 if dtype == "bfloat16" else dtype
+    return generator.standard_normal(shape).astype(kind)
+
+
+def operand(shape, dtype: str, layout: str):
+    """`rows` and `columns` say which neighbours are neighbours in memory."""
+    m, n = shape
+    if layout == "rows":
+        return numbers(shape, dtype)
+    if layout == "columns":
+        return numbers((n, m), dtype).T
+    if layout == "spread":
+        return numbers((2 * m, 3 * n), dtype)[::2, ::3]
+    if layout == "reversed":
+        return numbers(shape, dtype)[::-1, ::-1]
+    if layout == "repeated":
+        return numpy.broadcast_to(numbers((1, n), dtype), shape)
+    raise AssertionError(layout)
+
+
+def result(m: int, n: int, like):
+    """A result inside a wider array, whose margin must survive."""
+    wide = numpy.full((m, n + 3), 7).astype(like.dtype)
+    return wide, wide[:, :n]

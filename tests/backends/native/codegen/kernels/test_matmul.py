@@ -22,7 +22,6 @@ from heterosis.backends.native.codegen.kernels.matmul import (
 from heterosis.backends.native.codegen.kernels.matmul.element import element
 from heterosis.backends.native.codegen.kernels.matmul.tile import tile
 from heterosis.backends.native.codegen.target import AVX2, AVX512, FALLBACK, NEON
-from heterosis.ir.traced_sizes import Decisions
 from tests.backends.native.codegen.kernels.matmul_harness import (
     FILL,
     RUNTIME,
@@ -31,7 +30,10 @@ from tests.backends.native.codegen.kernels.matmul_harness import (
     assembly,
     compile_text,
     guarded,
+    numbers,
+    operand,
     problem_of,
+    result,
     run,
 )
 from tests.backends.native.usable_targets import HERE
@@ -51,34 +53,6 @@ SHAPES = [
     (31, 5, 100), (64, 64, 64), (33, 100, 257), (257, 7, 31),
 ]  # fmt: skip
 LARGE = [(3, 300, 700), (150, 40, 600), (301, 257, 1100)]
-
-generator = numpy.random.default_rng(7)
-
-
-def numbers(shape, dtype: str):
-    if dtype == "bool":
-        return generator.random(shape) < 0.2
-    if dtype.startswith(("int", "uint")):
-        low = -100 if dtype.startswith("int") else 0
-        return generator.integers(low, 101, shape).astype(dtype)
-    kind = ml_dtypes.bfloat16 if dtype == "bfloat16" else dtype
-    return generator.standard_normal(shape).astype(kind)
-
-
-def operand(shape, dtype: str, layout: str):
-    """`rows` and `columns` say which neighbours are neighbours in memory."""
-    m, n = shape
-    if layout == "rows":
-        return numbers(shape, dtype)
-    if layout == "columns":
-        return numbers((n, m), dtype).T
-    if layout == "spread":
-        return numbers((2 * m, 3 * n), dtype)[::2, ::3]
-    if layout == "reversed":
-        return numbers(shape, dtype)[::-1, ::-1]
-    if layout == "repeated":
-        return numpy.broadcast_to(numbers((1, n), dtype), shape)
-    raise AssertionError(layout)
 
 
 def layouts(variant: str) -> list[tuple[str, str]]:
@@ -114,12 +88,6 @@ def check(c, a, b) -> None:
         scale = sizes
     error = numpy.abs(c.astype("float64") - want.astype("float64"))
     assert (error <= 4 * relative * scale + 1e-6 * (kind == "float16")).all()
-
-
-def result(m: int, n: int, like):
-    """A result inside a wider array, whose margin must survive."""
-    wide = numpy.full((m, n + 3), 7).astype(like.dtype)
-    return wide, wide[:, :n]
 
 
 # Computed with as they are: what is wider than in memory is packed.
@@ -195,104 +163,6 @@ def test_chosen_variants(dtype):
             actual = choose(problem_of(a, b, c), BEST, WORKERS)
             run(BEST, actual.generic(), actual, a, b, c)
             check(c, a, b)
-
-
-@pytest.mark.parametrize(
-    "shape, layout, variant",
-    [
-        ((1, 64, 512), ("rows", "columns"), "dots_of_columns"),
-        ((512, 1, 64), ("rows", "rows"), "dots_of_rows"),
-        ((64, 10, 512), ("rows", "columns"), "dots_of_several"),
-        ((5, 10, 512), ("rows", "columns"), "dots_of_several"),
-        ((64, 3, 512), ("rows", "columns"), "dots_of_several"),
-        ((64, 10, 512), ("rows", "rows"), "dots_of_few"),
-        ((6, 10, 512), ("rows", "rows"), "direct"),
-        ((64, 16, 512), ("rows", "rows"), "direct"),
-        ((64, 10, 20), ("rows", "columns"), "rows"),
-        ((4, 10, 512), ("rows", "columns"), "dots_of_columns"),
-        ((512, 1, 64), ("columns", "rows"), "direct_transposed"),
-        ((1, 64, 512), ("rows", "rows"), "direct_row"),
-        ((8, 8, 8), ("rows", "rows"), "direct"),
-        ((32, 768, 3072), ("rows", "columns"), "columns"),
-        ((512, 512, 512), ("rows", "rows"), "strips"),
-        ((2048, 384, 128), ("rows", "rows"), "rows"),
-        ((20, 24, 2000), ("rows", "rows"), "rows"),
-        ((20, 24, 1000), ("rows", "rows"), "direct"),  # the second-level cache has the columns
-        ((6, 512, 512), ("rows", "rows"), "direct"),  # they are read once
-        ((12, 512, 512), ("rows", "rows"), "direct"),  # or twice, from near
-        ((12, 1024, 512), ("rows", "rows"), "strips"),
-        ((100, 3, 5), ("rows", "columns"), "rows"),  # dot products too short for vectors
-        ((100, 1, 5), ("rows", "columns"), "dots_of_rows"),
-        ((3, 100, 5), ("rows", "columns"), "strips"),
-        ((512, 512, 512), ("columns", "rows"), "blocked"),
-        ((512, 513, 513), ("rows", "rows"), "blocked"),
-        ((512, 512, 1024), ("rows", "rows"), "blocked"),
-        ((2000, 512, 5000), ("rows", "rows"), "blocked"),
-    ],
-)
-def test_choice(shape, layout, variant):
-    m, n, k = shape
-    a, b = operand((m, k), "float32", layout[0]), operand((k, n), "float32", layout[1])
-    assert choose(problem_of(a, b, numpy.empty((m, n), "float32")), AVX2, 2).variant == variant
-
-
-@pytest.mark.parametrize(
-    "shape, variant",
-    [
-        ((128, 768, 3000), "panels"),
-        ((128, 768, 3072), "copied"),
-        ((1024, 768, 3072), "blocked"),
-        ((128, 768, 512), "panels"),
-        ((8, 768, 3072), "panels"),
-    ],
-)
-def test_choice_for_packed_right_operands(shape, variant):
-    """Rows that a first-level cache holds too few of at a time are copied, or packed."""
-    m, n, k = shape
-    a, b = operand((m, k), "float32", "rows"), operand((k, n), "float32", "columns")
-    problem = problem_of(a, b, numpy.empty((m, n), "float32"), b_packed=True)
-    assert choose(problem, AVX2, 2).variant == variant
-
-
-@pytest.mark.parametrize(
-    "shape, layout, variant",
-    [
-        ((512, 10, 64), ("columns", "rows"), "direct_turned"),
-        ((512, 24, 64), ("columns", "columns"), "direct_turned"),
-        ((512, 25, 64), ("columns", "columns"), "blocked"),
-        ((15, 10, 64), ("columns", "rows"), "direct"),  # less than a vector of rows
-        ((512, 1, 64), ("columns", "rows"), "direct_transposed"),
-        ((16, 1024, 512), ("rows", "rows"), "direct"),
-        ((17, 1024, 512), ("rows", "rows"), "strips"),
-    ],
-)
-def test_choice_with_wide_vectors(shape, layout, variant):
-    m, n, k = shape
-    a, b = operand((m, k), "float32", layout[0]), operand((k, n), "float32", layout[1])
-    problem = problem_of(a, b, numpy.empty((m, n), "float32"))
-    assert choose(problem, AVX512, 1).variant == variant
-    assert choose(problem, AVX2, 1).variant != "direct_turned"
-
-
-@pytest.mark.parametrize(
-    "shape, workers, variant",
-    [
-        ((64, 256, 512), 1, "turned"),
-        ((64, 256, 512), 2, "strips"),
-        ((1024, 2048, 256), 1, "turned"),
-        ((60, 256, 512), 1, "strips"),  # the last rows would be no whole vector
-        ((64, 100, 512), 1, "strips"),  # the columns are packed in no more time
-        ((64, 256, 1024), 1, "columns"),  # rows that share lines of the cache
-        ((64, 256, 1028), 1, "strips"),  # more than one block of depth
-        ((1040, 2080, 256), 1, "blocked"),
-    ],
-)
-def test_choice_of_what_is_turned(shape, workers, variant):
-    m, n, k = shape
-    a, b = operand((m, k), "float32", "rows"), operand((k, n), "float32", "columns")
-    problem = problem_of(a, b, numpy.empty((m, n), "float32"))
-    assert choose(problem, AVX512, workers).variant == variant
-    assert choose(problem, AVX2, workers).variant != "turned"
 
 
 @pytest.mark.parametrize(
@@ -381,33 +251,6 @@ def test_tall_products_in_batches(over_batches):
     check(c, a, b)
 
 
-@pytest.mark.parametrize(
-    "shape, layout, is_tall",
-    [
-        ((256, 1, 7), "rows", True),
-        ((255, 1, 7), "rows", False),
-        ((5000, 4, 2), "rows", True),
-        ((5000, 5, 2), "rows", False),
-        ((5000, 4, 1), "rows", False),
-        ((5000, 4, 16), "rows", False),
-        ((5000, 4, 4), "rows", True),
-        ((5000, 1, 3), "columns", False),
-        ((5000, 1, 3), "spread", False),
-    ],
-)
-def test_choice_of_tall_products(shape, layout, is_tall):
-    m, n, k = shape
-    for dtype in ("float32", "int32", "bfloat16"):
-        a, b = operand((m, k), dtype, layout), operand((k, n), dtype, "rows")
-        for c, lies in ((numpy.empty((m, n), dtype), True), (result(m, n, a)[1], False)):
-            problem = problem_of(a, b, c, dtype=dtype)
-            for target in (AVX512, AVX2):
-                expected = is_tall and lies and dtype == "float32"
-                assert (choose(problem, target, 1).variant == "tall") == expected
-                assert choose(problem, target, 1, epilogue=True).variant != "tall"
-            assert choose(problem, FALLBACK, 1).variant != "tall"
-
-
 # How operands of few sums lie: along the depth, or as rows shorter than a vector.
 DEEP = [("columns", "rows"), ("rows", "rows"), ("columns", "columns")]
 
@@ -444,32 +287,6 @@ def test_few_sums_over_tall_matrices_in_batches(over_batches):
     actual = problem_of(a, b, c, variant="deep", over_batches=over_batches)
     run(BY_MASKS[0], actual.generic(), actual, a, b, c)
     check(c, a, b)
-
-
-@pytest.mark.parametrize(
-    "shape, layout, targets",
-    [
-        ((3, 1, 256), ("columns", "rows"), (AVX512, AVX2)),
-        ((3, 1, 255), ("columns", "rows"), ()),
-        ((1, 3, 256), ("rows", "rows"), (AVX512, AVX2)),
-        ((1, 3, 256), ("columns", "columns"), ()),  # a dot product for each column
-        ((4, 4, 256), ("columns", "rows"), (AVX512,)),
-        ((4, 4, 256), ("columns", "columns"), (AVX512,)),
-        ((4, 4, 256), ("rows", "rows"), (AVX512,)),
-        ((4, 4, 256), ("rows", "columns"), ()),
-        ((4, 5, 256), ("columns", "rows"), ()),
-        ((11, 1, 256), ("columns", "rows"), ()),
-        ((3, 2, 256), ("spread", "rows"), ()),
-    ],
-)
-def test_choice_of_few_sums(shape, layout, targets):
-    m, n, k = shape
-    for dtype in ("float32", "int32"):
-        a, b = operand((m, k), dtype, layout[0]), operand((k, n), dtype, layout[1])
-        problem = problem_of(a, b, numpy.empty((m, n), dtype))
-        for target in (AVX512, AVX2, FALLBACK):
-            expected = target in targets and dtype == "float32"
-            assert (choose(problem, target, 1).variant == "deep") == expected
 
 
 @pytest.mark.parametrize("over_batches", [False, True])
@@ -612,15 +429,6 @@ def test_several_dot_products_at_a_time(target, variant, layout, dtype):
         assert (c[1::2] == c[0]).all()
         assert (wide[[0, -1]] == 7).all()
         assert (wide[:, n:] == 7).all()
-
-
-def test_open_columns_have_no_narrow_panel():
-    """Code for such a number of columns would serve no other one."""
-    decisions = Decisions({"n": BEST.lanes(4)})
-    for n, narrow in ((decisions.number("n"), 0), (BEST.lanes(4), BEST.lanes(4))):
-        sizes = {"m": 8, "n": n, "k": 16, "a_row": 16, "a_column": 1, "c_row": n}
-        actual = choose(Problem("float32", **sizes, b_packed=True), BEST, WORKERS)
-        assert (actual.variant, actual.narrow) == ("panels", narrow)
 
 
 BIAS, ROW_BIAS = numbers(400, "float32"), numbers(400, "float32")
