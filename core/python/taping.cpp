@@ -101,7 +101,7 @@ PyType_Spec specification = {
 // Whether an operand may hold something else than what its place in the record was made for.
 bool is_in_doubt(PyObject* operand, PyObject* source, bool written) {
   const Storage& storage = *as_array(operand).storage;
-  if (!source || source == Py_None) return storage.is_followed;
+  if (source == Py_None) return storage.is_followed;
   return Py_TYPE(source) == entry_type && storage.version - written != as_entry(source).version;
 }
 

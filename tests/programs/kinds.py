@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Callable
 from typing import Any
@@ -142,10 +141,10 @@ def updates(draft: Draft) -> None:
 
 def _broadcast(draft: Draft, first: str, other: Any) -> bool:
     """Whether two arrays give one that is not too large, which two columns of many may."""
-    shapes = (reversed(draft.shape_of(first)), reversed(other.shape))
-    pairs = list(itertools.zip_longest(*shapes, fillvalue=1))
-    fits = all(a == b or 1 in (a, b) for a, b in pairs)
-    return fits and math.prod(b if a == 1 else a for a, b in pairs) <= LARGEST
+    try:
+        return math.prod(numpy.broadcast_shapes(draft.shape_of(first), other.shape)) <= LARGEST
+    except ValueError:
+        return False
 
 
 # -- views -----------------------------------------------------------------------------------------
