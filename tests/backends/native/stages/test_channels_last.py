@@ -125,7 +125,7 @@ SINGLE_CHANNELS = pytest.mark.parametrize(
 def test_single_channels(images, vectors, space, kernel, attributes):
     n = Network(images, vectors * machine().target.lanes(4), *space)
     y = relu(n.alone(n.x, kernel, **attributes))
-    check(n, n.convolve(y, 12, bias=False), expected={"matmul", "depthwise_last"})
+    check(n, n.convolve(y, 12, bias=False), expected={"matmul", "grouped_last"})
 
 
 def joined(program):
@@ -157,7 +157,7 @@ def test_a_product_gives_single_channels_their_input(
     y = relu(n.alone(relu(n.convolve(x, channels)), kernel, **attributes))
     y = n.convolve(y, 12, bias=False)
     assert joined(inference(n, y)) == 1
-    check(n, y, expected={"matmul", "depthwise_last"})
+    check(n, y, expected={"matmul", "grouped_last"})
 
 
 @pytest.mark.lengthy
@@ -167,7 +167,7 @@ def test_a_product_gives_a_large_input_only():
     small, large = (n.alone(relu(n.convolve(x, c)), pad=(1, 1)) for c in (16, 64))
     assert joined(inference(n, small)) == 0
     assert joined(inference(n, large)) == 1
-    check(n, large, expected={"matmul", "depthwise_last"})
+    check(n, large, expected={"matmul", "grouped_last"})
 
 
 @pytest.mark.lengthy
@@ -177,19 +177,19 @@ def test_what_others_need_is_in_memory(monkeypatch):
     y = relu(n.convolve(relu(n.convolve(n.x, 16)), 32))
     outputs = n.convolve(add(n.alone(y, pad=(1, 1)), y), 16), n.alone(exp(y))
     assert joined(inference(n, *outputs)) == 0
-    check(n, *outputs, expected={"matmul", "depthwise_last"})
+    check(n, *outputs, expected={"matmul", "grouped_last"})
 
 
 @pytest.mark.lengthy
 def test_a_plane_too_large_for_one_band():
     n = Network(1, 16, 70, 80)
     y = n.alone(n.x, pad=(1, 1), stride=(2, 1))
-    check(n, relu(n.convolve(y, 8)), expected={"matmul", "depthwise_last"})
+    check(n, relu(n.convolve(y, 8)), expected={"matmul", "grouped_last"})
 
 
 def test_no_band_holds_even_one_line():
     n = Network(1, 16, 4, 3000)
-    check(n, n.convolve(n.alone(n.x, pad=(1, 1)), 8), expected={"matmul", "depthwise_last"})
+    check(n, n.convolve(n.alone(n.x, pad=(1, 1)), 8), expected={"matmul", "grouped_last"})
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
@@ -331,7 +331,7 @@ def test_windows_are_compared_with_their_fastest_way(monkeypatch):
 def test_one_axis_of_space():
     n = Network(2, 16, 19)
     y = relu(n.alone(n.x, (3,), pad=(1,)))
-    check(n, n.convolve(y, 24, (1,)), expected={"matmul", "depthwise_last"})
+    check(n, n.convolve(y, 24, (1,)), expected={"matmul", "grouped_last"})
 
 
 @pytest.mark.lengthy
@@ -345,7 +345,7 @@ def test_what_lies_between_and_beside():
     last = n.convolve(multiply(z, weight), 16)
     turned = transpose(y, (0, 2, 1, 3))
     outputs = [add(last, n.x), turned, mean(last, 1), concatenate((last, n.x), 1)]
-    check(n, *outputs, expected={"matmul", "depthwise_last"})
+    check(n, *outputs, expected={"matmul", "grouped_last"})
 
 
 @pytest.mark.lengthy
@@ -373,7 +373,7 @@ def test_planes_that_are_reduced_need_not_be_turned(axes, channels_stay, monkeyp
     few = n.array(2, 16, 1, 1)
     weight = add(few, reshape(squeezed, (2, 16, 1, 1)) if len(axes) == 2 else mean(squeezed))
     found = mean(n.convolve(multiply(y, weight), 32), (2, 3))
-    expected = {"convolve"} if channels_stay else {"matmul", "depthwise_last"}
+    expected = {"convolve"} if channels_stay else {"matmul", "grouped_last"}
     check(n, found, expected=expected)
 
 
@@ -405,7 +405,7 @@ def test_the_printed_program():
         "%14: float32[9, 32] = transpose(%13, axes=(1, 0))",
         "%15: float32[288] = pack_right(%14, one_block=True)",
         (
-            "%16: float32[1, 4, 32] = depthwise_last(%12, %15, kernel=(3, 3), out=(2, 2), "
+            "%16: float32[1, 4, 32] = grouped_last(%12, %15, kernel=(3, 3), out=(2, 2), "
             "stride=(1, 1), dilate=(1, 1), origin=(-1, -1))"
         ),
         "%17: float32[1, 32, 4] = transpose(%16, axes=(0, 2, 1))",

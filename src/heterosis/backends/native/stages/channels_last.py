@@ -22,7 +22,7 @@ from heterosis.backends.native.codegen.kernels.matmul.panels import TALLEST, row
 from heterosis.backends.native.codegen.kernels.matmul.tile import tile
 from heterosis.backends.native.codegen.lowerings.native import (
     CONVOLVE_LAST,
-    DEPTHWISE_LAST,
+    GROUPED_LAST,
     TILES_LAST,
 )
 from heterosis.backends.native.codegen.lowerings.products import packed_right
@@ -94,12 +94,12 @@ def _padded(x: Value, around: list[tuple[int, int]]) -> Value:
     return apply(ASSEMBLE, (constant(0, x.dtype), x), type_, places=(place,), filled=True)
 
 
-def _depthwise(x: Value, node: Node, machine: Machine) -> Value:
+def _grouped(x: Value, node: Node, machine: Machine) -> Value:
     extents, a = node.inputs[0].shape[4:], node.inputs[1]
     seen = views.reshape(x, (x.shape[0], *extents, x.shape[2]))
     taps = views.transpose(views.reshape(a, (a.shape[0], prod(a.shape[3:]))), (1, 0))
     packed = packed_right(taps, machine, one_block=True)
-    return _applied(DEPTHWISE_LAST, seen, packed, node, windows_of(node).origin[1:])
+    return _applied(GROUPED_LAST, seen, packed, node, windows_of(node).origin[1:])
 
 
 def _in_tiles(x: Value, node: Node, machine: Machine, m: int) -> Value:
@@ -145,7 +145,7 @@ def _way(node: Node, known: Callable[[Value], bool], machine: Machine) -> Way | 
         return None
     if groups > 1:
         lanes = machine.target.lanes(numpy_dtype(a.dtype).itemsize)
-        return _depthwise if a.shape[1:3] == (1, 1) and groups % lanes == 0 else None
+        return _grouped if a.shape[1:3] == (1, 1) and groups % lanes == 0 else None
     if w.dilate != (1, 1, 1):
         return None
     _, m = _least(node, machine)
@@ -186,11 +186,11 @@ class _Part:
             return False
         work = {node: roughly(_multiplications(node)) for node in self.ways}
         turned = roughly(self.turned)
-        fast = sum(n for node, n in work.items() if self.ways[node] in (_pointwise, _depthwise))
+        fast = sum(n for node, n in work.items() if self.ways[node] in (_pointwise, _grouped))
         slow = sum(work.values()) - fast
         mostly = fast > _TURNING * turned and slow <= (1 - _MOST) * (fast + slow)
         return mostly or (
-            _depthwise not in self.ways.values()
+            _grouped not in self.ways.values()
             and sum(map(self._spared, self.ways)) > _TURNING_WINDOWS * turned
         )
 

@@ -17,7 +17,7 @@ from heterosis.backends.native.codegen.kernels.matmul.element import element
 from heterosis.backends.native.codegen.kernels.matmul.tile import tile
 from heterosis.backends.native.codegen.lowerings.native import (
     CONVOLVE_LAST,
-    DEPTHWISE_LAST,
+    GROUPED_LAST,
     TILES_LAST,
 )
 from heterosis.backends.native.codegen.lowerings.products import packed_depth
@@ -91,17 +91,17 @@ def _tiles_kernel(
     )
 
 
-def _depthwise_kernel(
+def _grouped_kernel(
     node: Node, inputs: tuple[Place, ...], outputs: tuple[Place, ...], machine: Machine,
     epilogue: Epilogue,
 ) -> KernelCode:  # fmt: skip
     problem = _problem(node)
     taps = prod(node.attributes["kernel"])
     return KernelCode(
-        key=f"depthwise last {problem.dtype} {problem.windows()}{epilogue.key}",
-        emit=_emission(code.emit_depthwise, problem, epilogue),
+        key=f"grouped last {problem.dtype} {problem.windows()}{epilogue.key}",
+        emit=_emission(code.emit_grouped, problem, epilogue),
         numbers=problem.sizes,
-        scratch_bytes=code.depthwise_scratch_bytes(problem, machine.target, machine.workers),
+        scratch_bytes=code.grouped_scratch_bytes(problem, machine.target, machine.workers),
         nanoseconds=2 * node.types[0].size * taps / PRODUCT_FLOPS,
         chained=partial(_behind, problem, epilogue, machine),
     )
@@ -165,7 +165,7 @@ def _emit_behind(
 ) -> None:  # fmt: skip
     """Define `@name`, which takes the pointers of both kernels, then the numbers of both."""
     ended, first = (None if e.is_empty else e for e in (epilogue, before.epilogue))
-    code.emit_depthwise(
+    code.emit_grouped(
         module, target, f"{name}.product", problem, ended, code.Before(first, before.problem.narrow)
     )
     theirs = before.epilogue.parameters(("x", "panels"), (), [(n, I64) for n in before.labels])
@@ -196,4 +196,4 @@ KERNELS[CONVOLVE_LAST] = KernelLowering(
     _product_kernel, gapless=True, finishes=_one_matrix, spaced=True
 )
 KERNELS[TILES_LAST] = KernelLowering(_tiles_kernel, gapless=True, finishes=_one_matrix, spaced=True)
-KERNELS[DEPTHWISE_LAST] = KernelLowering(_depthwise_kernel, gapless=True, finishes=_one_matrix)
+KERNELS[GROUPED_LAST] = KernelLowering(_grouped_kernel, gapless=True, finishes=_one_matrix)

@@ -224,8 +224,8 @@ TILES_LAST = Opaque(
     "packed as such an operand with rows for places and channels, on the windows of an input "
     "without its padding.",
 )
-DEPTHWISE_LAST = Opaque(
-    "depthwise_last",
+GROUPED_LAST = Opaque(
+    "grouped_last",
     types=_last_convolved,
     meaning=_by_processor,
     attributes=_LAST,

@@ -1,9 +1,9 @@
 """Convolutions of inputs whose channels are neighbours in memory."""
 
-from heterosis.backends.native.codegen.kernels.channels_last.depthwise import (
+from heterosis.backends.native.codegen.kernels.channels_last.grouped import (
     Before,
-    depthwise_scratch_bytes,
-    emit_depthwise,
+    emit_grouped,
+    grouped_scratch_bytes,
 )
 from heterosis.backends.native.codegen.kernels.channels_last.problem import Problem
 from heterosis.backends.native.codegen.kernels.channels_last.product import (
@@ -18,10 +18,10 @@ from heterosis.backends.native.codegen.kernels.channels_last.tiles import (
 __all__ = [
     "Before",
     "Problem",
-    "depthwise_scratch_bytes",
-    "emit_depthwise",
+    "emit_grouped",
     "emit_product",
     "emit_tiles",
+    "grouped_scratch_bytes",
     "product_scratch_bytes",
     "tiles_scratch_bytes",
 ]

@@ -107,7 +107,7 @@ def layout(f: Function, kernel: Kernel, v: SimpleNamespace) -> Layout:
     return Layout(taps, ceil_div(f, v.channels, block), lines, bands, reach_h, reach_w, own)
 
 
-def depthwise_scratch_bytes(problem: Problem, target: Target, workers: int) -> int:
+def grouped_scratch_bytes(problem: Problem, target: Target, workers: int) -> int:
     f = Function(Module(), "sizes", [])
     kernel = product_kernel(f.module, target, problem.dtype)
     own = f.mul_size(layout(f, kernel, SimpleNamespace(**problem.known())).own, workers)
@@ -115,7 +115,7 @@ def depthwise_scratch_bytes(problem: Problem, target: Target, workers: int) -> i
     return own
 
 
-def emit_depthwise(
+def emit_grouped(
     module: Module, target: Target, name: str, problem: Problem, epilogue: Epilogue | None,
     before: Before | None = None,
 ) -> None:  # fmt: skip
