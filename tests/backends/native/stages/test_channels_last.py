@@ -5,6 +5,7 @@ import pytest
 
 from heterosis import _core, np
 from heterosis.backends.native.codegen.kernel import OpaqueCall
+from heterosis.backends.native.codegen.kernels.channels_last import takes_groups
 from heterosis.backends.native.codegen.kernels.channels_last import tiles as code
 from heterosis.backends.native.codegen.kernels.convolution.tiles import FILTERS
 from heterosis.backends.native.codegen.lowerings import channels_last as lowering
@@ -56,6 +57,10 @@ class Network:
     def alone(self, x, kernel=(3, 3), **attributes):
         """Every channel by itself."""
         return self.convolve(x, x.shape[1], kernel, groups=x.shape[1], **attributes)
+
+    def grouped(self, x, width, kernel=(3, 3), **attributes):
+        """Every `width` channels by themselves."""
+        return self.convolve(x, x.shape[1], kernel, groups=x.shape[1] // width, **attributes)
 
     def program(self, *outputs):
         return Program(tuple(self.inputs), outputs)
@@ -126,6 +131,50 @@ def test_single_channels(images, vectors, space, kernel, attributes):
     n = Network(images, vectors * machine().target.lanes(4), *space)
     y = relu(n.alone(n.x, kernel, **attributes))
     check(n, n.convolve(y, 12, bias=False), expected={"matmul", "grouped_last"})
+
+
+# Channels of a group, and as many as three vectors of either type, or some more groups.
+WIDTHS = [(2, 48), (4, 48), (8, 48), (16, 48), (24, 48), (32, 96), (48, 96), (64, 128)]
+
+
+@SINGLE_CHANNELS
+@pytest.mark.parametrize("width, channels", WIDTHS[1::3])
+def test_windows_of_groups(width, channels, kernel, attributes):
+    n = Network(2, channels, 8, 21)
+    y = relu(n.grouped(n.x, width, kernel, **attributes))
+    check(n, n.convolve(y, 12, bias=False), expected=in_groups(width))
+
+
+@pytest.mark.parametrize("width, channels", WIDTHS)
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_groups(dtype, width, channels):
+    """Some to a vector, some vectors to one, and groups that are more than a panel of filters."""
+    n = Network(1, channels, 7, 16, dtype=dtype)
+    y = relu(n.grouped(n.x, width, pad=(1, 1), stride=(2, 1)))
+    check(n, n.convolve(y, 12, bias=False), expected=in_groups(width, dtype))
+
+
+def in_groups(width, dtype="float32"):
+    """The kernels of convolutions with some of single positions."""
+    taken = takes_groups(width, machine().target, dtype)
+    return {"matmul", "grouped_last"} if taken else {"convolve"}
+
+
+@pytest.mark.parametrize("width, channels", WIDTHS)
+def test_a_product_gives_groups_their_input(width, channels, monkeypatch):
+    monkeypatch.setattr(lowering, "_KEPT", 0)
+    n = Network(1, 16, 9, 15)
+    x = relu(n.convolve(n.x, 20))
+    y = relu(n.grouped(relu(n.convolve(x, channels)), width, pad=(1, 1)))
+    y = n.convolve(y, 12, bias=False)
+    assert joined(inference(n, y)) == takes_groups(width, machine().target, "float32")
+    check(n, y, expected=in_groups(width))
+
+
+def test_groups_of_other_filters_than_channels_stay_in_windows():
+    n = Network(2, 64, 5, 6)
+    y = n.convolve(n.x, 32, (3, 3), groups=2, pad=(1, 1))
+    check(n, n.convolve(y, 12), expected={"convolve"})
 
 
 def joined(program):
@@ -401,12 +450,12 @@ def test_the_printed_program():
         "%10: float32[1, 4, 32] = broadcast(0.0)",
         "%11: float32[1, 4, 32] = maximum(%9, %10)",
         "%12: float32[1, 2, 2, 32] = reshape(%11)",
-        "%13: float32[32, 9] = reshape(%2)",
-        "%14: float32[9, 32] = transpose(%13, axes=(1, 0))",
+        "%13: float32[3, 1, 3, 32] = transpose(%2, axes=(2, 1, 3, 0))",
+        "%14: float32[9, 32] = reshape(%13)",
         "%15: float32[288] = pack_right(%14, one_block=True)",
         (
             "%16: float32[1, 4, 32] = grouped_last(%12, %15, kernel=(3, 3), out=(2, 2), "
-            "stride=(1, 1), dilate=(1, 1), origin=(-1, -1))"
+            "stride=(1, 1), dilate=(1, 1), origin=(-1, -1), width=1)"
         ),
         "%17: float32[1, 32, 4] = transpose(%16, axes=(0, 2, 1))",
         "%18: float32[1, 32, 2, 2] = reshape(%17)",

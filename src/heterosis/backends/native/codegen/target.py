@@ -50,6 +50,10 @@ class Target:
         """Whether a load's address may be the sum of two registers and a number."""
         return not self._has("neon")
 
+    def picks_lanes(self, bits: int) -> bool:
+        """Whether it picks, for every lane of such numbers, any lane of the same vector."""
+        return self._has("avx512f") or (self._has("avx2") and bits == 32)
+
     @property
     def looks_up(self) -> bool:
         """Whether it picks, for every lane of single precision, one of the lanes of two others."""

@@ -1,7 +1,7 @@
 """Parts of networks keep their channels last, where their convolutions are faster so.
 
-With channels last, a convolution is a matrix product that reads its rows as they lie, one of single
-channels has whole vectors of them at every tap, and so have pooling and the tiles of 3 x 3 taps,
+With channels last, a convolution is a matrix product that reads its rows as they lie, one in groups
+has whole vectors of filters at every tap, and so have pooling and the tiles of 3 x 3 taps,
 which take half the multiplications or less. With channels second, windows have to be gathered, and
 elements sorted. Users see channels second: arrays are turned where they enter such a part of a
 program, and where they leave it.
@@ -16,6 +16,7 @@ from math import prod
 
 import heterosis.backends.native.codegen.lowerings.channels_last  # noqa: F401 (the rows of its primitives)
 from heterosis.backends.native.codegen.kernel import Machine
+from heterosis.backends.native.codegen.kernels.channels_last import takes_groups
 from heterosis.backends.native.codegen.kernels.convolution.tiles import FILTERS, TAPS, span
 from heterosis.backends.native.codegen.kernels.matmul.element import element
 from heterosis.backends.native.codegen.kernels.matmul.panels import TALLEST, rows_computed
@@ -95,11 +96,14 @@ def _padded(x: Value, around: list[tuple[int, int]]) -> Value:
 
 
 def _grouped(x: Value, node: Node, machine: Machine) -> Value:
+    """As many filters as channels in every group."""
     extents, a = node.inputs[0].shape[4:], node.inputs[1]
     seen = views.reshape(x, (x.shape[0], *extents, x.shape[2]))
-    taps = views.transpose(views.reshape(a, (a.shape[0], prod(a.shape[3:]))), (1, 0))
-    packed = packed_right(taps, machine, one_block=True)
-    return _applied(GROUPED_LAST, seen, packed, node, windows_of(node).origin[1:])
+    groups, filters, width, _, high, wide = a.shape
+    taps = views.transpose(views.reshape(a, (groups * filters, width, high, wide)), (2, 1, 3, 0))
+    columns = views.reshape(taps, (high * width * wide, groups * filters))
+    packed = packed_right(columns, machine, one_block=True)
+    return _applied(GROUPED_LAST, seen, packed, node, windows_of(node).origin[1:], width=width)
 
 
 def _in_tiles(x: Value, node: Node, machine: Machine, m: int) -> Value:
@@ -144,12 +148,19 @@ def _way(node: Node, known: Callable[[Value], bool], machine: Machine) -> Way | 
     if not (flat and forwards):
         return None
     if groups > 1:
-        lanes = machine.target.lanes(numpy_dtype(a.dtype).itemsize)
-        return _grouped if a.shape[1:3] == (1, 1) and groups % lanes == 0 else None
+        return _grouped if _is_in_vectors(a, machine) else None
     if w.dilate != (1, 1, 1):
         return None
     _, m = _least(node, machine)
     return partial(_in_tiles, m=m) if m else _windows
+
+
+def _is_in_vectors(a: Value, machine: Machine) -> bool:
+    """Whether every group has as many filters as channels, and vectors run along these."""
+    groups, filters, width, *_ = a.shape
+    lanes = machine.target.lanes(numpy_dtype(a.dtype).itemsize)
+    in_vectors = groups * filters % lanes == 0 and takes_groups(width, machine.target, a.dtype)
+    return filters == width and in_vectors
 
 
 def _least(node: Node, machine: Machine) -> tuple[float, int]:
@@ -186,13 +197,17 @@ class _Part:
             return False
         work = {node: roughly(_multiplications(node)) for node in self.ways}
         turned = roughly(self.turned)
-        fast = sum(n for node, n in work.items() if self.ways[node] in (_pointwise, _grouped))
+        fast = sum(n for node, n in work.items() if self._is_fast(node))
         slow = sum(work.values()) - fast
         mostly = fast > _TURNING * turned and slow <= (1 - _MOST) * (fast + slow)
         return mostly or (
             _grouped not in self.ways.values()
             and sum(map(self._spared, self.ways)) > _TURNING_WINDOWS * turned
         )
+
+    def _is_fast(self, node: Node) -> bool:
+        """Whether nothing is gathered for it: rows are read as they lie, if with steps."""
+        return self.ways[node] is _grouped or windows_of(node).kernel == (1, 1, 1)
 
     def _spared(self, node: Node) -> float:
         """How many multiplications fewer, or as good as fewer, a convolution takes."""

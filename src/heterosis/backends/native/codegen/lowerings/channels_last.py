@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 _KEPT = 1 << 20
 
 
-def _problem(node: Node, y_row: int | None = None) -> code.Problem:
+def _problem(node: Node, y_row: int | None = None, width: int = 1) -> code.Problem:
     """`y_row`: how far apart the rows of the result are; they have no gaps unless it says so."""
     images, in_h, in_w, channels = node.inputs[0].shape
     filters = node.types[0].shape[-1]
@@ -48,6 +48,7 @@ def _problem(node: Node, y_row: int | None = None) -> code.Problem:
         node.types[0].dtype,
         (images, channels, filters, filters if y_row is None else y_row)
         + tuple(n for pair in pairs for n in pair),
+        width,
     )
 
 
@@ -95,14 +96,14 @@ def _grouped_kernel(
     node: Node, inputs: tuple[Place, ...], outputs: tuple[Place, ...], machine: Machine,
     epilogue: Epilogue,
 ) -> KernelCode:  # fmt: skip
-    problem = _problem(node)
-    taps = prod(node.attributes["kernel"])
+    problem = _problem(node, width=node.attributes["width"])
+    depth = prod(node.attributes["kernel"]) * problem.width
     return KernelCode(
-        key=f"grouped last {problem.dtype} {problem.windows()}{epilogue.key}",
+        key=f"grouped last {problem.dtype} {problem.width} {problem.windows()}{epilogue.key}",
         emit=_emission(code.emit_grouped, problem, epilogue),
         numbers=problem.sizes,
         scratch_bytes=code.grouped_scratch_bytes(problem, machine.target, machine.workers),
-        nanoseconds=2 * node.types[0].size * taps / PRODUCT_FLOPS,
+        nanoseconds=2 * node.types[0].size * depth / PRODUCT_FLOPS,
         chained=partial(_behind, problem, epilogue, machine),
     )
 
@@ -128,7 +129,7 @@ def _emission(
 def _behind(
     problem: code.Problem, epilogue: Epilogue, machine: Machine, own: KernelCode, other: KernelCode
 ) -> KernelCode | None:
-    """A convolution of single channels that asks the product before it for its input, line by
+    """A convolution in groups that asks the product before it for its input, line by
     line: where that is large, it would be gone from the cache when it is read."""
     before, sizes = other.product, problem.known()
     if before is None or not _is_by_panels(before.problem, problem.dtype):

@@ -228,9 +228,10 @@ GROUPED_LAST = Opaque(
     "grouped_last",
     types=_last_convolved,
     meaning=_by_processor,
-    attributes=_LAST,
-    about="A filter for each channel of an input (images, height, width, channels), packed as such "
-    "an operand with rows for taps: (images, positions, channels).",
+    attributes={**_LAST, "width": int},
+    about="Filters, as many as channels, for each group of `width` channels of an input (images, "
+    "height, width, channels), packed as such an operand with rows for the heights of taps, the "
+    "channels of a group and the widths of taps: (images, positions, channels).",
 )
 FOLD = Opaque(
     "fold",

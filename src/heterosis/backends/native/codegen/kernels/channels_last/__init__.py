@@ -4,6 +4,7 @@ from heterosis.backends.native.codegen.kernels.channels_last.grouped import (
     Before,
     emit_grouped,
     grouped_scratch_bytes,
+    takes_groups,
 )
 from heterosis.backends.native.codegen.kernels.channels_last.problem import Problem
 from heterosis.backends.native.codegen.kernels.channels_last.product import (
@@ -23,5 +24,6 @@ __all__ = [
     "emit_tiles",
     "grouped_scratch_bytes",
     "product_scratch_bytes",
+    "takes_groups",
     "tiles_scratch_bytes",
 ]

@@ -19,10 +19,12 @@ _OF_WINDOWS = ("kernel", "stride", "dilate")
 @dataclass(frozen=True)
 class Problem:
     """Input (images, in_h, in_w, channels) and result (images * out_h * out_w, filters) lie without
-    gaps, but for rows of the result, which are `y_row` apart; all numbers are known."""
+    gaps, but for rows of the result, which are `y_row` apart; all numbers are known. Where there
+    are groups, each has `width` channels and as many filters."""
 
     dtype: str
     sizes: tuple[int, ...]
+    width: int = 1
 
     def parameters(self) -> list[tuple[str, Type]]:
         return [(name, I64) for name in NUMBERS]
