@@ -25,6 +25,8 @@ CASES = {
     "attention": Case("attention, 4 x 100 x 256", "attention", (4, 100, 256)),
     "convnext": Case("ConvNeXt-T", "convnext", _IMAGE),
     "efficientnet": Case("EfficientNet-B0", "efficientnet", _IMAGE),
+    "regnet": Case("RegNetX-400MF", "regnet", _IMAGE),
+    "resnext": Case("ResNeXt-50, 32 x 4", "resnext", _IMAGE),
     "shufflenet": Case("ShuffleNet, 6 units of 240", "shufflenet", _IMAGE),
     "mobilenet": Case("MobileNet", "mobilenet", _IMAGE),
     "squeezenet": Case("SqueezeNet 1.1", "squeezenet", _IMAGE),

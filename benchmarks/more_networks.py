@@ -190,6 +190,48 @@ def efficientnet():
     return _sequence(*layers, *_normed(1280, 1), nn.SiLU(), nn.GlobalAvgPool2D(), nn.Dense(1000))
 
 
+class GroupedBottleneck(HybridBlock):
+    """A bottleneck whose windows are convolved in groups of channels (ResNeXt, RegNet)."""
+
+    def __init__(self, before, inner, channels, width, stride):
+        super().__init__()
+        self.body = _sequence(
+            *_normed(inner, 1), nn.Activation("relu"),
+            *_normed(inner, 3, stride, inner // width), nn.Activation("relu"),
+            *_normed(channels, 1),
+        )  # fmt: skip
+        changes = stride > 1 or before != channels
+        self.beside = _sequence(*_normed(channels, 1, stride)) if changes else None
+
+    def forward(self, x):
+        return npx.relu(self.body(x) + (self.beside(x) if self.beside else x))
+
+
+def _grouped_stages(before, stages):
+    """Each stage: how many bottlenecks, their inner channels, their channels, those of a group,
+    and the first one's stride."""
+    for count, inner, channels, width, stride in stages:
+        for i in range(count):
+            yield GroupedBottleneck(before, inner, channels, width, 1 if i else stride)
+            before = channels
+
+
+def regnet():
+    """RegNetX of 400 million multiplications."""
+    stages = ((1, 32, 2), (2, 64, 2), (7, 160, 2), (12, 400, 2))
+    body = _grouped_stages(32, [(n, units, units, 16, stride) for n, units, stride in stages])
+    first = [*_normed(32, 3, 2), nn.Activation("relu")]
+    return _sequence(*first, *body, nn.GlobalAvgPool2D(), nn.Dense(1000))
+
+
+def resnext():
+    """ResNeXt-50 of 32 groups."""
+    stages = ((3, 128, 256, 4, 1), (4, 256, 512, 8, 2), (6, 512, 1024, 16, 2))
+    body = _grouped_stages(64, (*stages, (3, 1024, 2048, 32, 2)))
+    first = [*_normed(64, 7, 2), nn.Activation("relu"), nn.MaxPool2D(3, 2, 1)]
+    return _sequence(*first, *body, nn.GlobalAvgPool2D(), nn.Dense(1000))
+
+
 class ShuffleUnit(HybridBlock):
     """ShuffleNet's: channels in groups, shuffled between two convolutions of points."""
 
@@ -432,6 +474,8 @@ NETWORKS = {
     "attention": lambda: SelfAttention(256, 8),
     "convnext": convnext,
     "efficientnet": efficientnet,
+    "regnet": regnet,
+    "resnext": resnext,
     "shufflenet": shufflenet,
     "unet": lambda: UNet(32),
     "generator": generator,
