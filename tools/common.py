@@ -143,6 +143,10 @@ def _calculate(dtype: str) -> None:
     a = np.ones((6, 7), dtype)
     np.arange(5, dtype=dtype), np.sort(a), np.argsort(a), np.cumsum(a), np.cumsum(a, axis=0)
     np.sort(a[0]), np.argsort(a[0]), np.cumsum(a[0])
+    if dtype == _TYPES[0]:  # rows that are reduced a vector of them at a time
+        many = np.ones((64, 7), dtype)
+        _reduce(many)
+        np.cumsum(many, axis=1), npx.softmax(many), npx.log_softmax(many)
     if is_float(dtype):
         np.linspace(0, 1, 5, dtype=dtype)
         for sizes in _PRODUCTS:
@@ -253,7 +257,11 @@ def _losses() -> Iterator:
 
 
 def _lose(loss, labels) -> None:
-    scores = np.ones((labels.shape[0], 3))
+    for classes in (3, 10) if labels.ndim == 1 else (3,):
+        _lose_of(loss, labels, np.ones((labels.shape[0], classes)))
+
+
+def _lose_of(loss, labels, scores) -> None:
     scores.attach_grad()
     for finish in (lambda value: value, lambda value: value.mean(), lambda value: value.sum()):
         with autograd.record():
@@ -265,7 +273,7 @@ def _lose(loss, labels) -> None:
 
 def _classify(scores, labels) -> None:
     chosen = scores.argmax(axis=1)
-    npx.softmax(scores), npx.log_softmax(scores), npx.one_hot(labels, 3)
+    npx.softmax(scores), npx.log_softmax(scores), npx.one_hot(labels, scores.shape[1])
     (chosen == labels).mean(), (chosen.astype(labels.dtype) == labels).sum()
 
 

@@ -156,7 +156,15 @@ class Nest:
     reduced: tuple[Number, ...]
     steps: tuple[Step, ...]
     stores: tuple[Store, ...]
-    vector: str  # the dimension that vectors run along: the last "kept" or the last "reduced"
+    # The dimension that vectors run along: the last "kept", or "rows" if what lies along the last
+    # reduced one is turned for that; the last "reduced"; or "none".
+    vector: str
+
+    @property
+    def vector_level(self) -> int:
+        """Which dimension vectors run along; -1 for none."""
+        kept, every = len(self.kept), len(self.kept) + len(self.reduced)
+        return {"kept": kept, "rows": kept, "reduced": every, "none": 0}[self.vector] - 1
 
     @property
     def scatters(self) -> bool:

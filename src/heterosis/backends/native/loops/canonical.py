@@ -8,6 +8,7 @@ from math import prod
 from typing import cast
 
 from heterosis.backends.native.codegen.emit.access import SPREAD
+from heterosis.backends.native.codegen.emit.short_rows import are_short_rows
 from heterosis.backends.native.codegen.nest import (
     Counter,
     Load,
@@ -158,12 +159,18 @@ def _choose_vector(nest: Nest) -> Nest:
         return replace(nest, vector="none")
     if any(store.running for store in nest.stores):
         steps_over_rows = nest.stores[0].operand.strides[last_kept] in (1, -1)
-        return replace(nest, vector="kept" if steps_over_rows or _is_tall(nest) else "none")
+        others = "rows" if _are_short_rows(nest) else "none"
+        return replace(nest, vector="kept" if steps_over_rows or _is_tall(nest) else others)
     if not nest.reduced:
         return replace(nest, vector="kept")
     loads = columns[: -len(nest.stores)]
     better = _ease(loads, last_kept) > _ease(loads, last) or _is_tall(nest)
-    return replace(nest, vector="kept" if better else "reduced")
+    others = "rows" if _are_short_rows(nest) else "reduced"
+    return replace(nest, vector="kept" if better else others)
+
+
+def _are_short_rows(nest: Nest) -> bool:
+    return _is_long(_all_known(nest.kept)[-1]) and are_short_rows(nest)
 
 
 def _ease(loads: list[Strides], dim: int) -> tuple[int, int]:

@@ -22,6 +22,7 @@ from heterosis.backends.native.codegen.emit.builder import (
 )
 from heterosis.backends.native.codegen.emit.interleaving import interleaved
 from heterosis.backends.native.codegen.emit.nest import emit_nest
+from heterosis.backends.native.codegen.emit.short_rows import turned_operands
 from heterosis.backends.native.codegen.emit.squares import turned_loads
 from heterosis.backends.native.codegen.kernel import KernelCode, OpaqueCall, Place, Schedule
 from heterosis.backends.native.codegen.nest import (
@@ -200,7 +201,7 @@ def grain_of(nest: Nest, nanoseconds: float) -> int:
     if nest.scatters:
         return largest(count, 1)
     grain = grain_of_turns(count, nanoseconds)
-    if len(nest.kept) == 1 and nest.vector == "kept":
+    if len(nest.kept) == 1 and nest.vector in ("kept", "rows"):
         grain = -(-grain // _SHARE_MULTIPLE) * _SHARE_MULTIPLE
     return grain
 
@@ -211,21 +212,26 @@ def grain_of(nest: Nest, nanoseconds: float) -> int:
 def open_nest(nest: Nest, numbers: Numbers) -> Nest:
     """`nest` with what `numbers` makes of its own."""
     nest = interleaved(nest)
-    level = {"kept": len(nest.kept) - 1, "none": -1}.get(
-        nest.vector, len(nest.kept) + len(nest.reduced) - 1
-    )
+    level = nest.vector_level
+    turned, last = turned_loads(nest), len(nest.kept) + len(nest.reduced) - 1
+    runs = dict.fromkeys(turned.loads.values(), turned.level) if turned else {}
+    columns = turned_operands(nest)
+    runs |= dict.fromkeys(columns, last)
 
-    turned = turned_loads(nest)
-    in_squares = set(turned.loads.values()) if turned else set()
-
-    def strides(own: tuple[Number, ...], runs: int = level) -> tuple[Number, ...]:
-        literals = dict.fromkeys((level, runs), (-1, 0, 1, *SPREAD))
+    def strides(own: tuple[Number, ...], along: int = level) -> tuple[Number, ...]:
+        literals = dict.fromkeys((level, along), (-1, 0, 1, *SPREAD))
         return tuple(numbers.unless(literals.get(d, (0,)), s) for d, s in enumerate(own))
 
+    aside: dict[Operand, Operand] = {}  # which of several are one has to show in the code
+
     def operand(own: Operand) -> Operand:
+        if own not in columns:
+            return opened(own)
+        return aside.get(own) or aside.setdefault(own, opened(own))
+
+    def opened(own: Operand) -> Operand:
         buffer, offset = numbers.address(own.buffer, own.dtype, own.offset)
-        runs = turned.level if turned and own in in_squares else level
-        return Operand(buffer, own.dtype, offset, strides(own.strides, runs))
+        return Operand(buffer, own.dtype, offset, strides(own.strides, runs.get(own, level)))
 
     def indices(own: Indices) -> Indices:
         return tuple((step, numbers.slot(stride)) for step, stride in own)

@@ -28,6 +28,7 @@ from heterosis.backends.native.codegen.emit.builder import (
     Value,
     constant,
 )
+from heterosis.backends.native.codegen.emit.short_rows import Aside, Rows, bytes_aside, put_aside
 from heterosis.backends.native.codegen.emit.squares import (
     Turned,
     side_of_squares,
@@ -117,7 +118,7 @@ Turn: TypeAlias = "Callable[[Value, Accumulators], Accumulators]"
 
 class _Emitter:
     def __init__(self, module: Module, target: Target, name: str, nest: Nest):
-        self.nest, self.target = nest, target
+        self.nest, self.target, self.rows = nest, target, Aside(nest)
         self.f = module.function(
             name,
             [("call", PTR), ("begin", I64), ("end", I64), ("worker", I64)],
@@ -126,24 +127,23 @@ class _Emitter:
             else target.function_attributes,
         )
         self.call, self.begin, self.end, _ = self.f.parameters
+        self.numbers = sorted(_slots(nest))
         self.slots: dict[int, Value] = {}
         self.depth = len(nest.kept) + len(nest.reduced)
-        self.vector_level = {
-            "kept": len(nest.kept) - 1,
-            "reduced": self.depth - 1,
-            "none": -1,
-        }[nest.vector]
+        self.vector_level = nest.vector_level
         self.inner = self._mark(lambda strides: any(s != 0 for s in strides[len(nest.kept) :]))
         self.varying = self._mark(
             lambda strides: self.vector_level >= 0 and strides[self.vector_level] != 0
         )
-        if nest.vector == "kept" and self.vector_level >= 0:
+        if nest.vector in ("kept", "rows"):
             for i, step in enumerate(nest.steps):
                 if isinstance(step, Reduce):
                     self.varying[i] = True
             self._spread(self.varying)
-        self.passes = self._passes()
         self.lanes, self.wide = self._widths()
+        self.rows = put_aside(nest, self.lanes)
+        self.nest = self.rows.nest
+        self.passes = self._passes()
         self.rest = self.lanes if self._masks() else 0  # lanes at the end of a loop; 0: scalars
 
     # -- analysis -----------------------------------------------------------------------------
@@ -245,9 +245,11 @@ class _Emitter:
     # -- the function -------------------------------------------------------------------------
 
     def emit(self) -> None:
-        for slot in sorted(_slots(self.nest)):
+        for slot in self.numbers:
             self.slots[slot] = abi.integer(self.f, self.call, slot)
         root = _Scope()
+        for operand in self.rows.places:
+            root.places[operand] = self.f.allocate(Type("i8"), bytes_aside(self.lanes))
         for operand in self._all_operands():
             base = self._buffer(operand)
             element = memory.STORED[operand.dtype]
@@ -273,7 +275,8 @@ class _Emitter:
 
     def _all_operands(self) -> list[Operand]:
         loads = [s.operand for s in self.nest.steps if isinstance(s, Load)]
-        return list(dict.fromkeys(loads + [s.operand for s in self.nest.stores]))
+        every = dict.fromkeys(loads + [s.operand for s in self.nest.stores])
+        return [self.rows.places.get(operand, operand) for operand in every]
 
     def _buffer(self, operand: Operand) -> Value:
         if operand.buffer.kind == "temporary":
@@ -289,10 +292,32 @@ class _Emitter:
         first, last = self._range(level)
         if level == self.vector_level:
             self._hoist(scope, [s.value for s in self.nest.stores], 0, None)
-            self._span(scope, level, first, last, self._point)
+            if self.rows.places:
+                self._rows(scope, level, first, last)
+            else:
+                self._span(scope, level, first, last, self._point)
             return
         with self.f.loop(first, last) as loop:
             self._kept_loops(self._advance(scope, level, loop.index), level + 1)
+
+    def _rows(self, scope: _Scope, level: int, first: Size, last: Size) -> None:
+        """Vectors of rows, whose elements stand aside in the meantime."""
+        f, lanes = self.f, self.lanes
+        with f.loop(first, last, lanes) as loop:
+            inside, left = self._advance(scope, level, loop.index), f.sub_size(last, loop.index)
+            full = f.compare("sge", f.i64(left), f.i64(lanes))
+            for operand in self.rows.read:
+                self._of_rows(inside, operand, left).read(scope.address(operand))
+            self._point(inside, lanes, _Rest(full, lambda: self._mask(loop.index, last, lanes)))
+            for operand in self.rows.written:
+                self._of_rows(inside, operand, left).write(scope.address(operand))
+
+    def _of_rows(self, scope: _Scope, columns: Operand, left: Size) -> Rows:
+        """The rows that stand in such columns in the meantime."""
+        operand = self.rows.places[columns]
+        stride = self.size(operand.strides[self.vector_level])
+        count = self.size(self.nest.reduced[-1])
+        return Rows(self.f, operand.dtype, scope.address(operand), stride, count, left, self.lanes)
 
     def _in_squares(self, scope: _Scope, turned: Turned, side: int, around: Sequence[int]) -> None:
         """The loops `around`, and inside of them squares, and row by row what these leave."""
@@ -352,6 +377,7 @@ class _Emitter:
         """The scope inside a loop: every address moved to `index` of dimension `level`."""
         inside = _Scope(scope)
         moving: list[Operand | Counter] = [*self._all_operands(), *self._counters()]
+        moving += self.rows.places if level == self.depth - 1 else []
         for key in moving:
             stride = self.size(key.strides[level])
             if stride == 0:
@@ -614,6 +640,7 @@ class _Emitter:
     def _load(
         self, scope: _Scope, operand: Operand, indices: Indices, lanes: int, mask: Mask
     ) -> Value:
+        mask = None if operand in self.rows.places else mask
         base, at = self._address(scope, operand, indices, lanes, mask)
         if at is not None:
             return self._masked(
@@ -652,7 +679,7 @@ class _Emitter:
             memory.store_vector(self.f, operand.dtype, value, base, step, m)
             return []
 
-        self._masked(mask, write)
+        self._masked(None if operand in self.rows.places else mask, write)
 
     def _address(
         self, scope: _Scope, operand: Operand, indices: Indices, lanes: int, mask: Mask
