@@ -477,7 +477,10 @@ _COMPARED = (
     "np.where({0} > {0}.min(), 0, {0} - {0}.max())", "{0}.max() == {0}.reshape(-1)[{0}.argmax()]",
 )  # fmt: skip
 # An order shows in many terms; rows of few elements are reduced many at a time.
-_LONG = ((8, 100), (3, 1000), (100, 8), (16, 33), (5, 7, 65), (70, 3), (33, 2), (2, 40, 4))
+_LONG = (
+    (8, 100), (3, 1000), (100, 8), (16, 33), (5, 7, 65), (70, 3), (33, 2), (2, 40, 4), (50, 10),
+    (3, 33, 17), (48, 24), (35, 40),
+)  # fmt: skip
 
 
 @kind(0.8)

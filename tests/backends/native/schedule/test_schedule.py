@@ -172,7 +172,10 @@ def test_vectors_run_where_least_is_gathered():
     [
         ((200, 3), "kept"),
         ((200, 4), "kept"),
-        ((200, 5), "reduced"),
+        ((200, 5), "rows"),
+        ((200, 32), "rows"),
+        ((200, 33), "reduced"),
+        ((20, 5), "reduced"),
         ((20, 3), "reduced"),
         ((7, 200, 2), "kept"),
     ],

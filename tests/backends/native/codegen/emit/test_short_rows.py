@@ -90,3 +90,22 @@ def test_short_rows_written_over(name, count):
     array = np.array(x)
     over(array)
     numpy.testing.assert_allclose(array.asnumpy(), reference(x), rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("rows", [32, 33, 47, 70])
+@pytest.mark.parametrize("count", [3, 7, 20])
+def test_short_rows_beside_others(rows, count):
+    """Numbers for each row, for each column, for both, and where a row is."""
+    generator = numpy.random.default_rng(11)
+    shapes = (rows, count), (rows, 1), (count,), (count, rows)
+    x, a, b, c = (generator.standard_normal(shape).astype("float32") for shape in shapes)
+
+    @heterosis.hybridize
+    def call(x, a, b, c):
+        below = np.arange(rows).reshape(rows, 1) >= np.arange(count)
+        return npx.softmax(np.where(below, x * a + b, c.T))
+
+    below = numpy.arange(rows)[:, None] >= numpy.arange(count)
+    expected = softmax(numpy.where(below, x * a + b, c.T))
+    found = call(*map(np.array, (x, a, b, c))).asnumpy()
+    numpy.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)

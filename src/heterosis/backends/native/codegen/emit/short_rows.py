@@ -129,7 +129,9 @@ def bytes_aside(lanes: int) -> int:
 
 @dataclass(frozen=True)
 class Rows:
-    """So many rows of `count` elements, of which `left` are there, and the last is the others."""
+    """So many rows of `count` elements, of which `left` are there. The last of them stands for
+    those that are not, too; what is computed beside differs, and what comes of these is no copy of
+    what comes of it."""
 
     f: Function
     dtype: str
@@ -154,8 +156,8 @@ class Rows:
 
         def turn(at: Size, mask: Value | None) -> None:
             found = [self.f.load(self._type, self._column(aside, at, i)) for i in range(self.lanes)]
-            starts = self._starts(at)
-            for start, row in zip(starts, self._transposed(found), strict=True):
+            pairs = list(zip(self._starts(at), self._transposed(found), strict=True))
+            for start, row in reversed(pairs):  # the last row that is there has the last word
                 if mask is None:
                     self.f.store(row, start)
                 else:
