@@ -134,7 +134,7 @@ def test_single_channels(images, vectors, space, kernel, attributes):
 
 
 # Channels of a group, and as many as three vectors of either type, or some more groups.
-WIDTHS = [(2, 48), (4, 48), (8, 48), (16, 48), (24, 48), (32, 96), (48, 96), (64, 128)]
+WIDTHS = [(2, 48), (4, 48), (8, 48), (16, 48), (24, 48), (32, 96), (48, 96), (64, 128), (128, 256)]
 
 
 @SINGLE_CHANNELS

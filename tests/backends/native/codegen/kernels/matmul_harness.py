@@ -6,6 +6,7 @@ from __future__ import annotations
 import ctypes
 import functools
 import mmap
+import re
 
 import llvmlite.binding as llvm
 import ml_dtypes
@@ -18,7 +19,7 @@ from heterosis.backends.native.codegen.kernels.matmul import (
     emit_matmul,
     workspace_bytes,
 )
-from heterosis.backends.native.codegen.target import Target
+from heterosis.backends.native.codegen.target import NEON, Target
 from heterosis.backends.native.compile import compiler
 
 llvm.initialize_all_targets()
@@ -230,3 +231,23 @@ def result(m: int, n: int, like):
     """A result inside a wider array, whose margin must survive."""
     wide = numpy.full((m, n + 3), 7).astype(like.dtype)
     return wide, wide[:, :n]
+
+
+# -- the assembly ----------------------------------------------------------------------------------
+
+
+def loops_of(body: str) -> list[str]:
+    """The parts of assembly between its labels."""
+    return re.split(r"^[.\w]*LBB\w+:", body, flags=re.MULTILINE)
+
+
+_STACK = {"avx512": r"[xyz]mm", "avx2": r"[xyz]mm", "fallback": r"xmm"}
+
+
+def vector_spills(target: Target, body: str) -> int:
+    """How many vectors are stored on the stack, or loaded from there."""
+    if target is NEON:
+        return len(re.findall(r"^\s*(?:st|ld)[rpu]+\s+[qv]\d+,.*\[sp", body, re.MULTILINE))
+    register = _STACK[target.name]
+    lines = [line for line in body.splitlines() if re.search(r"\(%rsp", line)]
+    return sum(bool(re.search(register, line)) for line in lines)

@@ -30,11 +30,13 @@ from tests.backends.native.codegen.kernels.matmul_harness import (
     assembly,
     compile_text,
     guarded,
+    loops_of,
     numbers,
     operand,
     problem_of,
     result,
     run,
+    vector_spills,
 )
 from tests.backends.native.usable_targets import HERE
 
@@ -570,17 +572,6 @@ def functions(text: str) -> dict[str, str]:
     return dict(re.findall(pattern, text, re.MULTILINE | re.DOTALL))
 
 
-_STACK = {"avx512": r"[xyz]mm", "avx2": r"[xyz]mm", "fallback": r"xmm"}
-
-
-def vector_spills(target, body: str) -> int:
-    if target is NEON:
-        return len(re.findall(r"^\s*(?:st|ld)[rpu]+\s+[qv]\d+,.*\[sp", body, re.MULTILINE))
-    register = _STACK[target.name]
-    lines = [line for line in body.splitlines() if re.search(r"\(%rsp", line)]
-    return sum(bool(re.search(register, line)) for line in lines)
-
-
 # The rest differ from these in no instruction.
 DISTINCT = ["float32", "float64", "float16", "bfloat16", "bool", "int8", "int16", "int32", "int64"]
 
@@ -614,7 +605,7 @@ def test_the_loops_over_rows_as_they_lie_spill_nothing(target, dtype):
         bodies = functions(text)
         own = f"matmul.{dtype}.narrow.{narrow}.rows" if narrow else f"matmul.{dtype}.rows"
         for name in {f"matmul.{dtype}.rows", own}:
-            blocks = re.split(r"^[.\w]*LBB\w+:", bodies[name], flags=re.MULTILINE)
+            blocks = loops_of(bodies[name])
             multiplying = [b for b in blocks if re.search(r"\b(?:vfmadd|mulp|fmla)", b)]
             assert multiplying and not any(vector_spills(target, b) for b in multiplying)
 
@@ -624,7 +615,7 @@ def test_the_loops_over_rows_as_they_lie_spill_nothing(target, dtype):
 def test_the_loops_of_turned_products_spill_nothing(target, dtype):
     text = assembly(target, Problem(dtype, "turned", a_column=1, b_row=1))
     body = functions(text)[f"matmul.{dtype}.turned"]
-    blocks = re.split(r"^[.\w]*LBB\w+:", body, flags=re.MULTILINE)
+    blocks = loops_of(body)
     multiplying = [b for b in blocks if b.count("vfmadd") > 10 and "vperm" not in b]
     assert multiplying and not any(vector_spills(target, b) for b in multiplying)
 
@@ -635,7 +626,7 @@ def test_the_loops_of_columns_stored_as_rows_spill_nothing(dtype):
     tiles = [body for name, body in bodies.items() if ".turned.tile." in name]
     assert len(tiles) == 4 * 3  # of 8, 4, 2 and 1 rows: two vectors, one, and a part of one
     for body in tiles:
-        blocks = re.split(r"^[.\w]*LBB\w+:", body, flags=re.MULTILINE)
+        blocks = loops_of(body)
         multiplying = [b for b in blocks if "vfmadd" in b]
         assert multiplying and not any(vector_spills(AVX512, b) for b in multiplying)
 

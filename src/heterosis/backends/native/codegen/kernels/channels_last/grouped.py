@@ -56,6 +56,9 @@ _TOGETHER = (7, 4, 2, 1)
 # The same where channels come one after the other: every sum waits for the one before it, and seven
 # of them do not fill the time. So many registers hold fourteen.
 _TOGETHER_IN_GROUPS, _MANY_REGISTERS = (14, *_TOGETHER), 32
+# Channels of a group: what the filters of a vector of results take is to stay in the first-level
+# cache, or near it.
+_WIDEST = 64
 # What picks lanes of vectors of so many bytes, by numbers known at run time.
 _PICK = {
     (64, "float"): "llvm.x86.avx512.permvar.sf.512",
@@ -124,11 +127,12 @@ def layout(f: Function, kernel: Kernel, v: SimpleNamespace) -> Layout:
 
 def takes_groups(width: int, target: Target, dtype: str) -> bool:
     """Whether vectors of `target` run along groups of so many channels: these are some to a vector,
-    or some vectors to a group."""
+    or some vectors to a group, and few enough."""
     size = numpy_dtype(dtype).itemsize
     lanes = target.lanes(size)
     picks = target.picks_lanes(8 * size)
-    return width == 1 or width % lanes == 0 or (picks and lanes % width == 0)
+    in_vectors = width == 1 or width % lanes == 0 or (picks and lanes % width == 0)
+    return in_vectors and width <= _WIDEST
 
 
 def _cut(kernel: Kernel, problem: Problem) -> dict[str, int]:
