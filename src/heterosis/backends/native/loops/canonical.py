@@ -170,7 +170,8 @@ def _choose_vector(nest: Nest) -> Nest:
 
 
 def _are_short_rows(nest: Nest) -> bool:
-    return _is_long(_all_known(nest.kept)[-1]) and are_short_rows(nest)
+    # In this order: sizes are not to be parted for rows that are long.
+    return are_short_rows(nest) and _is_long(_all_known(nest.kept)[-1])
 
 
 def _ease(loads: list[Strides], dim: int) -> tuple[int, int]:
