@@ -158,15 +158,15 @@ def _choose_vector(nest: Nest) -> Nest:
     if nest.kept == (1,) and not nest.reduced:
         return replace(nest, vector="none")
     if any(store.running for store in nest.stores):
-        steps_over_rows = nest.stores[0].operand.strides[last_kept] in (1, -1)
-        others = "rows" if _are_short_rows(nest) else "none"
-        return replace(nest, vector="kept" if steps_over_rows or _is_tall(nest) else others)
-    if not nest.reduced:
+        over_rows, others = nest.stores[0].operand.strides[last_kept] in (1, -1), "none"
+    elif not nest.reduced:
         return replace(nest, vector="kept")
-    loads = columns[: -len(nest.stores)]
-    better = _ease(loads, last_kept) > _ease(loads, last) or _is_tall(nest)
-    others = "rows" if _are_short_rows(nest) else "reduced"
-    return replace(nest, vector="kept" if better else others)
+    else:
+        loads = columns[: -len(nest.stores)]
+        over_rows, others = _ease(loads, last_kept) > _ease(loads, last), "reduced"
+    if over_rows or _is_tall(nest):
+        return replace(nest, vector="kept")
+    return replace(nest, vector="rows" if _are_short_rows(nest) else others)
 
 
 def _are_short_rows(nest: Nest) -> bool:

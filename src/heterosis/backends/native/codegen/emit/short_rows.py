@@ -56,7 +56,7 @@ def are_short_rows(nest: Nest) -> bool:
         and bool(read) and len(apart) <= _FEW_OPERANDS
         and count >= LEAST
         and all(_NARROW <= ITEMSIZE[o.dtype] <= most // count for o in apart)
-        and all(o.strides[-1] == 1 for o in apart)
+        and all(not is_traced(o.strides[-1]) and o.strides[-1] == 1 for o in apart)
         and all(o == s for o in loads for s in stores if o.buffer == s.buffer)
     )  # fmt: skip
 
