@@ -287,7 +287,8 @@ def check_places(length, dtype):
     if dtype.startswith("float"):
         x[1, 2, drawn.integers(length)] = x[0, 1, length // 2] = NAN
         x[0, 0] = numpy.where(drawn.random(length) < 0.5, 0.0, -0.0)
-    for axis, keepdims in ((None, False), (None, True), (-1, False), (2, True), (1, False)):
+    whole, along = ((None, False), (None, True)), ((-1, False), (2, True), (1, False))
+    for axis, keepdims in (*whole, *along, (0, True), (-3, False)):
         for name in ("argmax", "argmin"):
             for y in (x, x[..., ::-1], x.T):
                 got = getattr(np, name)(np.array(y), axis=axis, keepdims=keepdims)

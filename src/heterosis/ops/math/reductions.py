@@ -280,6 +280,11 @@ def _place_of_extreme(
         length = a.size if axis is None else a.shape[-1]
         if is_traced(length) or length >= _LONG:
             return _place_in_rows(a, length, axis, keepdims, smallest=primitive is MIN)
+    along = check_axes(name, axis, a.ndim)
+    if len(along) == 1 < a.ndim and _are_few_columns(a.shape, *along):
+        turned = views.transpose(a, (*(d for d in range(a.ndim) if d not in along), *along))
+        places = _place_in_rows(turned, turned.shape[-1], -1, False, smallest=primitive is MIN)
+        return with_axes_back(places, a.shape, along) if keepdims else places
     found = equal(a, reduce(primitive, a, axis, True))
     if is_float(a.dtype):
         found = logical_or(found, isnan(a))
@@ -292,6 +297,16 @@ def _place_of_extreme(
 
 # Rows of so many elements have a kernel of their own, which reads most of them once.
 _LONG = 128
+
+
+# Where fewer elements than a vector has lie side by side, such rows are made of long columns.
+_FEW = 16
+
+
+def _are_few_columns(shape: tuple[int, ...], axis: int) -> bool:
+    beside, length = math.prod(shape[axis + 1 :]), shape[axis]
+    known = not (is_traced(beside) or is_traced(length))
+    return known and beside < _FEW and length >= _LONG
 
 
 def _place_in_rows(
