@@ -146,18 +146,22 @@ def convolution(draft: Draft) -> str | None:
     return draft.step("layer", text, data, weight, rounding=ACCUMULATES, absolute=absolute)
 
 
+# Channels, and how many of them are a group.
+_IN_GROUPS = ((8, 1), (16, 1), (3, 1), (16, 2), (16, 4), (32, 8), (32, 16), (64, 32), (6, 3))
+
+
 def separable(draft: Draft) -> str | None:
-    """A convolution of each channel by itself, and one of points behind it; at times with its
-    image's channels last, and with its channels weighed by what they are on average."""
-    dtype, channels = _floats(draft), draft.among((8, 16, 3))
+    """A convolution of each channel by itself, or in groups, and one of points behind it; at times
+    with its image's channels last, and with its channels weighed by what they are on average."""
+    dtype, (channels, group) = _floats(draft), draft.among(_IN_GROUPS)
     images, width = draft.whole(1, 2), draft.among((8, 9))
     if draft.chance(0.3):
         last = draft.argument((images, 9, width, channels), dtype, -1, 1)
         data = draft.step("view", "np.transpose({0}, (0, 3, 1, 2))", last)
     else:
         data = draft.argument((images, channels, 9, width), dtype, -1, 1)
-    weight = _parameter(draft, (channels, 1, 3, 3), dtype)
-    more = f"kernel=(3, 3), num_group={channels}, pad=(1, 1), no_bias=True"
+    weight = _parameter(draft, (channels, group, 3, 3), dtype)
+    more = f"kernel=(3, 3), num_group={channels // group}, pad=(1, 1), no_bias=True"
     text = f"npx.convolution({{0}}, {{1}}, {more})"
     made = draft.step("layer", text, data, weight, rounding=ACCUMULATES)
     if draft.chance(0.5):

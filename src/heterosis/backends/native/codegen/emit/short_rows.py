@@ -15,6 +15,7 @@ from typing import Any
 from heterosis.backends.native.codegen import tables
 from heterosis.backends.native.codegen.emit.access import SPREAD, STORED, first_lanes
 from heterosis.backends.native.codegen.emit.builder import Function, Size, Type, Value
+from heterosis.backends.native.codegen.emit.squares import is_along, is_known
 from heterosis.backends.native.codegen.emit.transposition import transpose
 from heterosis.backends.native.codegen.nest import (
     Apply,
@@ -41,22 +42,19 @@ def are_short_rows(nest: Nest) -> bool:
     """Whether the rows of a nest, if there are many, are best taken so: with none of their elements
     found by an index, and nothing written but what has been read from the same place, or from
     another array."""
-    last = len(nest.kept) - 1
     if len(nest.reduced) != 1 or is_traced(nest.reduced[0]):
         return False
     indices = [s.indices for s in (*nest.steps, *nest.stores) if isinstance(s, Load | Store)]
-    loads, stores = _operands(nest)
-    apart = {o for o in (*loads, *stores) if not _is_along(o, last)}
-    read = [o for o in loads if not _is_along(o, last)]
+    (loads, stores), apart = _operands(nest), _apart(nest)
     computed = (s.primitive for s in nest.steps if isinstance(s, Apply))
     most = _MOST_OF_MUCH if any(map(tables.is_dear, computed)) else _MOST
     count = known(nest.reduced[0])
     return (
         not any(indices)
-        and bool(read) and len(apart) <= _FEW_OPERANDS
+        and not set(loads).isdisjoint(apart) and len(apart) <= _FEW_OPERANDS
         and count >= LEAST
         and all(_NARROW <= ITEMSIZE[o.dtype] <= most // count for o in apart)
-        and all(not is_traced(o.strides[-1]) and o.strides[-1] == 1 for o in apart)
+        and all(is_known(1, o.strides[-1]) for o in apart)
         and all(o == s for o in loads for s in stores if o.buffer == s.buffer)
     )  # fmt: skip
 
@@ -67,18 +65,16 @@ def _operands(nest: Nest) -> tuple[list[Operand], list[Operand]]:
     return list(loads), list(dict.fromkeys(s.operand for s in nest.stores))
 
 
-def _is_along(operand: Operand, level: int) -> bool:
-    """Whether vectors along a dimension are loaded without gaps, or are one element."""
-    return any(not is_traced(s) and s in (-1, 0, 1) for s in operand.strides[level : level + 1])
+def _apart(nest: Nest) -> list[Operand]:
+    """The operands of which a vector of rows would be loaded or stored with gaps."""
+    loads, stores = _operands(nest)
+    across = len(nest.kept) - 1
+    return [o for o in dict.fromkeys((*loads, *stores)) if not is_along(o.strides[across])]
 
 
 def turned_operands(nest: Nest) -> list[Operand]:
     """What is put aside: the operands whose elements are neighbours along the rows."""
-    if nest.vector != "rows":
-        return []
-    loads, stores = _operands(nest)
-    last = len(nest.kept) - 1
-    return [o for o in dict.fromkeys((*loads, *stores)) if not _is_along(o, last)]
+    return _apart(nest) if nest.vector == "rows" else []
 
 
 @dataclass(frozen=True)

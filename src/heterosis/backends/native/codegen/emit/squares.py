@@ -27,7 +27,7 @@ class Turned:
 
     def falls(self, operand: Operand) -> bool:
         """Whether the elements of an operand go backwards through memory along that loop."""
-        return _is(-1, operand.strides[self.level])
+        return is_known(-1, operand.strides[self.level])
 
 
 def turned_loads(nest: Nest) -> Turned | None:
@@ -36,12 +36,14 @@ def turned_loads(nest: Nest) -> Turned | None:
     across = len(nest.kept) - 1
     if nest.vector != "kept" or nest.reduced:
         return None
-    if any(s.indices or s.running or not _is(1, s.operand.strides[across]) for s in nest.stores):
+    if any(
+        s.indices or s.running or not is_known(1, s.operand.strides[across]) for s in nest.stores
+    ):
         return None
     if any(isinstance(s, Load) and s.indices for s in nest.steps):
         return None
     loads = {i: s.operand for i, s in enumerate(nest.steps) if isinstance(s, Load)}
-    apart = {i: o for i, o in loads.items() if not _is_along(o.strides[across])}
+    apart = {i: o for i, o in loads.items() if not is_along(o.strides[across])}
     applied = sum(isinstance(s, Apply) for s in nest.steps)
     if not apart or len(apart) > _FEW_LOADS or applied > _FEW_STEPS:
         return None
@@ -61,19 +63,20 @@ def side_of_squares(lanes: int) -> int:
     return min(lanes, _MOST) if lanes > 1 else 0
 
 
-def _is(number: int, stride: Number) -> bool:
+def is_known(number: int, stride: Number) -> bool:
+    """Whether a stride is this number at all sizes."""
     return not is_traced(stride) and stride == number
 
 
-def _is_along(stride: Number) -> bool:
+def is_along(stride: Number) -> bool:
     """Whether vectors are loaded without gaps, or are one element in every lane."""
-    return any(_is(number, stride) for number in (-1, 0, 1))
+    return any(is_known(number, stride) for number in (-1, 0, 1))
 
 
 def _run(operand: Operand) -> int | None:
     """The loop along which its elements are neighbours."""
     strides = enumerate(operand.strides)
-    return next((at for at, stride in strides if _is(1, stride) or _is(-1, stride)), None)
+    return next((at for at, stride in strides if is_known(1, stride) or is_known(-1, stride)), None)
 
 
 def _is_short(extent: Number) -> bool:

@@ -129,8 +129,8 @@ def _emission(
 def _behind(
     problem: code.Problem, epilogue: Epilogue, machine: Machine, own: KernelCode, other: KernelCode
 ) -> KernelCode | None:
-    """A convolution in groups that asks the product before it for its input, line by
-    line: where that is large, it would be gone from the cache when it is read."""
+    """A convolution in groups that asks the product before it for its input, line by line: where
+    that is large, it would be gone from the cache when it is read."""
     before, sizes = other.product, problem.known()
     if before is None or not _is_by_panels(before.problem, problem.dtype):
         return None
