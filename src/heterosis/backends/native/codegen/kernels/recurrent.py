@@ -26,7 +26,11 @@ from heterosis.backends.native.codegen.emit.builder import (
     constant,
 )
 from heterosis.backends.native.codegen.kernels import matmul
-from heterosis.backends.native.codegen.kernels.matmul.blocked import depth_blocks, mode_of
+from heterosis.backends.native.codegen.kernels.matmul.blocked import (
+    ceil_div,
+    depth_blocks,
+    mode_of,
+)
 from heterosis.backends.native.codegen.kernels.matmul.dots import dots, emit_dot_kernels, is_far
 from heterosis.backends.native.codegen.kernels.matmul.element import element
 from heterosis.backends.native.codegen.kernels.matmul.frame import Frame, share
@@ -55,6 +59,10 @@ _BY_UNITS = ("panels", "dots_of_columns")
 # Up to so many bytes of both operands side by side, their products are one: a block of depth.
 _JOINED_BYTES = 1 << 11
 _JOINED_ROWS = 16  # fewer fill tiles better in the product for all steps
+# Rows enough for a share of their own, if the weights, which pass by once a step, are no more than
+# so many bytes (measured with 2 MB of second-level cache).
+_OWN_ROWS, _OWN_BYTES = 8, {"avx512": 1 << 20}
+_MANY_ROWS = 16  # of a share, if there are several for each thread: neighbours slow some of them
 
 Numbers = list[Number]
 
@@ -261,6 +269,7 @@ class Recurrence:
     packs: bool  # the weights, which have not come packed
     together: bool  # whether who multiplies for some units also computes their pass
     joined: bool
+    by_rows: bool  # whether threads share the rows, for all steps: they meet once
 
     @property
     def step(self) -> Pass:
@@ -283,6 +292,7 @@ class Recurrence:
             self.packs,
             self.together,
             self.joined,
+            self.by_rows,
         )
         return f"recurrence {facts}"
 
@@ -340,7 +350,10 @@ def plan(
     # Units in whole blocks: the columns of a gate are panels, or runs, of their own.
     parts = actual.variant in _BY_UNITS and units % _block(dtype, target) == 0
     together = parts and not back
-    loop = Recurrence(cell, dtype, back, keep, actual.generic(), packs, together, joined)
+    alone = together and actual.variant == "panels" and workers > 1
+    near = alone and n * k * ITEMSIZE[dtype] <= _OWN_BYTES.get(target.name, 0)
+    by_rows = near and rows >= workers * _OWN_ROWS
+    loop = Recurrence(cell, dtype, back, keep, actual.generic(), packs, together, joined, by_rows)
     at_packed = 0 if back else _aligned(rows * wide * ITEMSIZE[dtype])
     size = matmul.packed_b_layout(actual, target).size if packs else 0
     work = _aligned(at_packed + size)
@@ -350,14 +363,14 @@ def plan(
 
 def joins(mode: str, dtype: str, rows: int, units: int, target: Target, workers: int) -> bool:
     """Whether the products of inputs as wide as the outputs are worth being one with those of the
-    outputs: where one block of depth has both, and each thread all gates of some units."""
+    outputs: where one block of depth has both, and each thread all gates of some units; threads
+    that have rows of their own instead need not meet."""
     if 2 * units * ITEMSIZE[dtype] > _JOINED_BYTES or rows < _JOINED_ROWS:
         return False
-    cell = CELLS[mode]
-    loop, *_ = plan(
-        cell, dtype, False, False, rows, units, target, workers, packed=True, joined=True
-    )
-    return loop.together and loop.problem.variant == "panels"
+    facts = (CELLS[mode], dtype, False, False, rows, units, target, workers)
+    joined, *_ = plan(*facts, packed=True, joined=True)
+    apart, *_ = plan(*facts, packed=True)
+    return joined.together and joined.problem.variant == "panels" and not apart.by_rows
 
 
 def _block(dtype: str, target: Target) -> int:
@@ -408,7 +421,28 @@ def emit_recurrence(module: Module, target: Target, name: str, loop: Recurrence)
     parameters += [(label, I64) for label in _NUMBERS] + open_
     f = module.function(name, parameters, attributes=target.function_attributes)
     v = dict(zip([*pointers, *_NUMBERS], f.parameters[: len(parameters) - len(open_)], strict=True))
-    _Loop(f, target, name, loop, v, f.parameters[len(parameters) - len(open_) :]).emit()
+    sizes = f.parameters[len(parameters) - len(open_) :]
+    turns = _Loop(f, target, name, loop, v, sizes)
+    right = turns.weights()
+    if loop.by_rows:
+        _share_rows(module, turns, right)
+    else:
+        turns.emit(right, v["rows"])
+    f.ret()
+
+
+def _share_rows(module: Module, turns: _Loop, right: Value) -> None:
+    """Share the rows of the batch out: a thread computes all steps of its own."""
+    f, v, name, loop, target = turns.f, turns.v, turns.name, turns.loop, turns.target
+    frame = Frame(**v, right=right)
+    frame.save(f, turns.memory)
+    rows, threads = v["rows"], abi.workers(f, turns.call)
+    several = f.max_size(1, f.div_size(rows, f.mul_size(threads, _MANY_ROWS)))
+    grain = f.max_size(_OWN_ROWS, ceil_div(f, rows, f.mul_size(threads, several)))
+    share(f, turns.call, f"{name}.rows", turns.memory, rows, grain, alone=False)
+    f, own, begin, end, _ = frame.body(module, target, f"{name}.rows")
+    _Loop(f, target, name, loop, vars(own), []).emit(own.right, end, begin)
+    f.ret()
 
 
 def _to_pack(loop: Recurrence) -> matmul.Problem:
@@ -431,9 +465,9 @@ class _Loop:
         self.call = abi.with_workspace(f, v["call"], work)
         self.plane = f.mul(v["rows"], v["units"])  # numbers of one step, for a width of 1
 
-    def emit(self) -> None:
+    def emit(self, right: Value, end: Value, begin: Size = 0) -> None:
+        """All steps of the rows from `begin` to before `end`."""
         f, v = self.f, self.v
-        right = self._weights()
         if self.loop.back:
             for own in ("product", "carried", "direct"):
                 if f"{own}_out" in v:
@@ -446,15 +480,16 @@ class _Loop:
                 self._product(self._at("gates_out", step, self.loop.cell.gates), right)
             else:
                 if self.loop.together:
-                    self._together(step, f.binary("and", turn.index, f.i64(1)), turn.carried, right)
+                    backwards = f.binary("and", turn.index, f.i64(1))
+                    rows = f.i64(begin), end
+                    self._together(step, backwards, turn.carried, right, rows)
                 else:
                     self._product(turn.carried[0], right)
                     self._pass(step, turn.carried)
                 after = ("hidden_out", "memory_out")
                 turn.next = [self._at(n, step, 1) for n in after[: len(states)]]
-        f.ret()
 
-    def _weights(self) -> Value:
+    def weights(self) -> Value:
         """The right operand of the products, packed if that is worth it and not done."""
         f, v = self.f, self.v
         if not self.loop.packs:
@@ -489,9 +524,11 @@ class _Loop:
         share(self.f, self.call, f"{self.name}.pass", self.memory, rows, grain, alone=False)
 
     def _together(
-        self, step: Value, backwards: Value, states: Sequence[Value], right: Value
-    ) -> None:
-        """The product and the pass, shared out by units: the threads meet once a step.
+        self, step: Value, backwards: Value, states: Sequence[Value], right: Value,
+        rows: tuple[Value, Value],
+    ) -> None:  # fmt: skip
+        """The product and the pass, shared out by units, unless the rows are: threads meet once a
+        step.
 
         Every other step takes the units `backwards`: it begins with the weights that the step
         before read last, which are still in the cache if not all of them fit.
@@ -500,12 +537,16 @@ class _Loop:
         # A row of the product is one of the inputs, and one of the last outputs so far behind it.
         left = self._at("x", step, 1) if self.loop.joined else states[0]
         apart = self._apart(left, states[0])
-        own = {"rows": v["rows"], "units": v["units"], "left": left, "apart": apart, "right": right}
+        own = {"units": v["units"], "left": left, "apart": apart, "right": right}
+        own |= dict(zip(("first_row", "end_row"), rows, strict=True))
         frame = Frame(**own, backwards=backwards, **self._pointers(step, states))
         frame.save(f, self.memory)
         columns = _block(self.loop.dtype, self.target)
-        work = f.mul_size(f.mul_size(v["rows"], v["units"]), self.loop.cell.gates * columns)
         blocks = f.i64(f.div_size(v["units"], columns))
+        if self.loop.by_rows:
+            share(f, self.call, f"{self.name}.step", self.memory, blocks, blocks, alone=True)
+            return
+        work = f.mul_size(f.mul_size(v["rows"], v["units"]), self.loop.cell.gates * columns)
         # One thread does all at once: of several shares, the first would always come first.
         alone = f.compare("eq", abi.workers(f, self.call), constant(I64, 1))
         grain = f.select(alone, blocks, f.i64(abi.grain_of(f, work, _SHARE_WORK)))
@@ -583,14 +624,15 @@ def _emit_step(module: Module, target: Target, name: str, loop: Recurrence) -> N
     kernel = product_kernel(module, target, loop.dtype)
     by_panels = loop.problem.variant == "panels"
     (emit_panel_kernels if by_panels else emit_dot_kernels)(kernel)
-    own = {"rows": I64, "units": I64, "left": PTR, "apart": I64, "right": PTR, "backwards": I64}
+    own = {"units": I64, "left": PTR, "apart": I64, "right": PTR}
+    own |= {"first_row": I64, "end_row": I64, "backwards": I64}
     f, v = _body(module, target, name, loop, **own)
     _, begin, end, _ = f.parameters
     v.back = f.compare("ne", v.backwards, constant(I64, 0))
     columns = constant(I64, kernel.tile.columns)
 
     def pass_of(first: Value, last: Value) -> None:
-        with f.loop(0, v.rows) as row:
+        with f.loop(v.first_row, v.end_row) as row:
             _fetch_row(f, loop, v, f.add(row.index, f.i64(_ROWS_AHEAD)), first, kernel.tile.columns)
             _pass_of_row(f, target, loop, v, row.index, first, last)
 
@@ -636,6 +678,9 @@ def _panels(
     wide = f.mul_size(v.units, gates)
     runs, most = (2, v.units) if loop.joined else (1, depth_blocks(f, kernel, v.units)[0])
     nowhere: list[Size | Value] = [Value(PTR, "null"), 0, 0, 0]  # no epilogue asks
+    rows = f.sub_size(v.end_row, v.first_row)
+    left = f.offset(compute, v.left, f.mul_size(v.first_row, v.units))
+    product = f.offset(compute, v.product, f.mul_size(v.first_row, wide))
     with f.loop(0, v.units, most) as step, f.loop(0, gates) as gate:
         depth = f.min_size(most, f.sub_size(v.units, step.index))
 
@@ -649,10 +694,10 @@ def _panels(
         of_next = f.select(last, after, first)
         to = f.add_size(f.mul_size(gate.index, v.units), first)
         PanelProduct(
-            EvenRows(f.offset(compute, v.left, step.index), v.units),
+            EvenRows(f.offset(compute, left, step.index), v.units),
             runs=runs, a_run=v.apart, depth=depth,
-            panel=panel(gate.index, first), to=f.offset(compute, v.product, to), c_row=wide,
-            rows=v.rows, width=columns, mode=mode_of(f, step.index, depth, v.units),
+            panel=panel(gate.index, first), to=f.offset(compute, product, to), c_row=wide,
+            rows=rows, width=columns, mode=mode_of(f, step.index, depth, v.units),
             place=nowhere, following=panel(next_gate, of_next),
         ).whole(kernel, f)  # fmt: skip
 
@@ -666,7 +711,7 @@ def _dots(
     problem = SimpleNamespace(
         a=v.left, b=v.right, c=v.product, a_row=v.units, b_column=v.units,
         c_row=f.mul_size(v.units, gates), k=v.units,
-        call=Value(PTR, "null"), batch=constant(I64, 0), others=v.rows,
+        call=Value(PTR, "null"), batch=constant(I64, 0), others=v.end_row,
         far=is_far(kernel, f, f.mul_size(f.mul_size(v.units, gates), v.units)),
     )  # fmt: skip
     with f.loop(0, gates) as turn:

@@ -59,7 +59,7 @@ def _kernel(
             ),
             scratch_bytes=layout.total,
             nanoseconds=steps * (work + rows * wide * _NANOSECONDS),
-            meetings=2 * steps,
+            meetings=1 if loop.by_rows else 2 * steps,
         )
 
     return kernel
