@@ -10,11 +10,7 @@ from heterosis.backends.native.codegen.kernels.convolution.choose import (
     choose,
     choose_for_weights,
 )
-from heterosis.backends.native.codegen.kernels.convolution.depthwise import (
-    depthwise_scratch_bytes,
-    emit_depthwise,
-    emit_depthwise_weights,
-)
+from heterosis.backends.native.codegen.kernels.convolution.depthwise import emit_depthwise
 from heterosis.backends.native.codegen.kernels.convolution.filters import (
     FILTER_NUMBERS,
     emit_pack_transformed,
@@ -29,6 +25,10 @@ from heterosis.backends.native.codegen.kernels.convolution.forward import (
     packed_numbers,
     scratch_bytes,
 )
+from heterosis.backends.native.codegen.kernels.convolution.plane_weights import (
+    emit_plane_weights,
+)
+from heterosis.backends.native.codegen.kernels.convolution.planes import planes_scratch_bytes
 from heterosis.backends.native.codegen.kernels.convolution.problem import NUMBERS, Problem
 from heterosis.backends.native.codegen.kernels.convolution.tiles import span
 from heterosis.backends.native.codegen.kernels.convolution.turned import (
@@ -55,14 +55,14 @@ from heterosis.backends.native.codegen.target import Target
 # The ways to convolve: what emits the code, what it needs of memory, and what ends its results.
 _FORWARD = {
     "product": (emit_forward, scratch_bytes, finish),
-    "depthwise": (emit_depthwise, depthwise_scratch_bytes, finish_runs),
+    "depthwise": (emit_depthwise, planes_scratch_bytes, finish_runs),
     "turned": (emit_turned, turned_scratch_bytes, finish_runs),
     "winograd": (emit_winograd, winograd_scratch_bytes, finish_runs),
 }
 # The same of the gradient of filters.
 _WEIGHTS = {
     "product": (emit_weights, weights_scratch_bytes),
-    "depthwise": (emit_depthwise_weights, depthwise_scratch_bytes),
+    "depthwise": (emit_plane_weights, planes_scratch_bytes),
     "winograd": (emit_winograd_weights, winograd_weights_scratch_bytes),
 }
 
