@@ -114,7 +114,7 @@ def _correlate_kernel(
     chunks, _, rows, columns = outputs[0].strided.shape
     strides = ("a_image", "a_group", "a_row", "a_column")
     left = dict(zip(strides, a.strided.strides, strict=True)) | {"chunks": chunks}
-    kinds = _ways_for_weights(node, x, rows, left["a_column"], machine)
+    kinds = _ways_for_weights(node, x, rows, chunks, left["a_column"], machine)
     problem = _problem(node, x, rows, node.attributes["out"], left, **kinds)
 
     def emit(module: Module, target: Target, name: str) -> None:
@@ -130,21 +130,21 @@ def _correlate_kernel(
 
 
 def _ways_for_weights(
-    node: Node, x: Place, rows: int, a_column: int, machine: Machine
+    node: Node, x: Place, rows: int, chunks: int, a_column: int, machine: Machine
 ) -> dict[str, Any]:
     """What kinds of a problem the gradient of filters makes, whose positions lie so far apart."""
     images, groups, channels, *extents = x.strided.shape
     if a_column != 1:
         return {}
     if channels == 1 and rows <= _FEW_ROWS:
-        return {"depthwise": True}
+        return {"planes": True}
     w, out = windows_of(node), node.attributes["out"]
     flat = groups == extents[0] == 1 and w.origin[0] == 0
     small = flat and _in_small_steps(w, tuple(extents), out)
-    winograd = code.choose_for_weights(
-        x.dtype, images, rows, channels, w.kernel, out, machine.target, small_steps=small
-    )
-    return {"winograd": winograd}
+    return code.choose_for_weights(
+        x.dtype, images, rows, channels, w.kernel, out, machine.target,
+        small_steps=small, tasks=chunks * groups,
+    )  # fmt: skip
 
 
 def _in_small_steps(w: Windows, extents: Extents, out: Extents) -> bool:

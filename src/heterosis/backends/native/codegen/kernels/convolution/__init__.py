@@ -27,6 +27,7 @@ from heterosis.backends.native.codegen.kernels.convolution.forward import (
 )
 from heterosis.backends.native.codegen.kernels.convolution.plane_weights import (
     emit_plane_weights,
+    plane_weights_scratch_bytes,
 )
 from heterosis.backends.native.codegen.kernels.convolution.planes import planes_scratch_bytes
 from heterosis.backends.native.codegen.kernels.convolution.problem import NUMBERS, Problem
@@ -62,7 +63,7 @@ _FORWARD = {
 # The same of the gradient of filters.
 _WEIGHTS = {
     "product": (emit_weights, weights_scratch_bytes),
-    "depthwise": (emit_plane_weights, planes_scratch_bytes),
+    "planes": (emit_plane_weights, plane_weights_scratch_bytes),
     "winograd": (emit_winograd_weights, winograd_weights_scratch_bytes),
 }
 
@@ -70,7 +71,7 @@ _WEIGHTS = {
 def _way(problem: Problem) -> str:
     if problem.winograd:
         return "winograd"
-    kinds = (kind for kind in ("depthwise", "turned") if getattr(problem, kind))
+    kinds = (kind for kind in ("depthwise", "turned", "planes") if getattr(problem, kind))
     return next(kinds, "product")
 
 

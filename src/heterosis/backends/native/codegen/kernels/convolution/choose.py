@@ -10,10 +10,14 @@ from heterosis.backends.native.codegen.kernels.matmul.element import element
 from heterosis.backends.native.codegen.kernels.matmul.tile import Tile, tile
 from heterosis.backends.native.codegen.target import Target
 from heterosis.ir.table_sizes import roughly
+from heterosis.ir.types import ITEMSIZE
 
 # What it takes to transform an element of a tile, and of a filter (whose gradient comes from
 # memory, a sum for each place), in multiplications.
 _TRANSFORM, _FILTER, _GRADIENT = 10, 8, 40
+# What an element of a plane takes for each tap, in multiplications of windows in panels, which are
+# packed; and tasks enough for the threads that there may be.
+_PLANES, _MANY_TASKS = 0.45, 4
 # Tiles need more memory and are less exact, and turning takes time: by how much they must be
 # cheaper.
 _TILES_WORTH, _TURNING_WORTH = 0.85, 0.93
@@ -49,20 +53,26 @@ def choose(
 
 def choose_for_weights(
     dtype: str, images: int, rows: int, channels: int, kernel: tuple[int, ...],
-    out: tuple[int, ...], target: Target, *, small_steps: bool,
-) -> int:  # fmt: skip
-    """The size of the tiles that the gradient of filters is summed up by, 0 for none; otherwise as
-    `choose`."""
+    out: tuple[int, ...], target: Target, *, small_steps: bool, tasks: int,
+) -> dict[str, int]:  # fmt: skip
+    """The kind of a `Problem` that sums up the gradient of filters; otherwise as `choose`. `tasks`
+    is how many sums do not depend on each other: chunks of the images, and groups."""
+    images, out = roughly(images), tuple(map(roughly, out))
+    best: dict[str, int] = {}
+    least = _TILES_WORTH * images * prod(out) * prod(kernel)
+    if prod(kernel) > 1 and tasks >= _MANY_TASKS:
+        elements = images * prod(out[:-1]) * _up(out[-1], target.lanes(ITEMSIZE[dtype]))
+        cost = _PLANES * elements * prod(kernel)
+        if cost < least:
+            best, least = {"planes": True}, cost
     flat = kernel[0] == out[0] == 1
     tiles = _takes_tiles(dtype, kernel) and small_steps and flat
     if not tiles or channels < target.lanes(4):
-        return 0
-    images, out = roughly(images), tuple(map(roughly, out))
-    least, best = _TILES_WORTH * images * prod(out) * prod(kernel), 0
+        return best
     for m in FILTERS:
         cost = _tile_products(m, rows, channels, images * _tiles(m, out), _GRADIENT)
         if cost < least and span(m) ** 2 * rows * channels <= _MOST_SUMS:
-            least, best = cost, m
+            best, least = {"winograd": m}, cost
     return best
 
 

@@ -6,7 +6,7 @@ vectors run along rows.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from types import SimpleNamespace
@@ -39,11 +39,23 @@ _LINE = 128  # bytes that threads never share
 _SHARE_WORK = 1 << 16  # multiplications worth waking a thread for
 
 
+# How many images have their planes side by side, given the sizes.
+Together = Callable[[Function, Kernel, SimpleNamespace], Size]
+
+
+def alone(f: Function, kernel: Kernel, v: SimpleNamespace) -> Size:
+    """One image after the other."""
+    return 1
+
+
 @dataclass(frozen=True)
 class Layout:
-    """A padded plane, and one thread's memory: offsets of the taps, then the plane."""
+    """A padded plane, and one thread's memory: offsets of the taps, then planes: of all channels
+    of a group, and of some images `together`."""
 
-    taps: Size
+    taps: Size  # of a plane
+    columns: Size  # taps of all channels
+    together: Size
     reach_d: Size  # extents of the padded plane
     reach_h: Size
     reach_w: Size
@@ -53,12 +65,13 @@ class Layout:
     phase: Size  # columns of one phase, and room for vectors to run over
     pitch: Size  # numbers in a row
     numbers: Size  # in the plane
-    plane: Size  # where it begins, in bytes
+    filled: Size  # in all planes
+    plane: Size  # where they begin, in bytes
     results: Size  # where the results of a filter begin, if their rows are no whole vectors
     own: Size  # bytes
 
 
-def layout(f: Function, kernel: Kernel, v: SimpleNamespace) -> Layout:
+def layout(f: Function, kernel: Kernel, v: SimpleNamespace, together: Together) -> Layout:
     """`v` holds the sizes; the same formulas serve numbers and values."""
     reach, low = {}, {}
     for axis in AXES:
@@ -73,34 +86,44 @@ def layout(f: Function, kernel: Kernel, v: SimpleNamespace) -> Layout:
     pitch = f.mul_size(phase, v.stride_w)
     numbers = product(f, reach["reach_d"], reach["reach_h"], pitch)
     taps = product(f, v.kernel_d, v.kernel_h, v.kernel_w)
-    plane = round_up(f, f.mul_size(taps, 16), _LINE)
+    columns = f.mul_size(taps, v.channels)
+    plane = round_up(f, f.mul_size(columns, 16), _LINE)
     size = kernel.element.size
-    results = round_up(f, f.add_size(plane, f.mul_size(numbers, size)), _LINE)
+    many = together(f, kernel, v)
+    filled = product(f, numbers, v.channels, many)
+    results = round_up(f, f.add_size(plane, f.mul_size(filled, size)), _LINE)
     rows = product(f, v.out_d, v.out_h, round_up(f, v.out_w, lanes), size)
     own = round_up(f, f.add_size(results, rows), _LINE)
-    return Layout(taps, **reach, **low, phase=phase, pitch=pitch, numbers=numbers, plane=plane,
-                  results=results, own=own)  # fmt: skip
+    return Layout(
+        taps, columns, many, **reach, **low, phase=phase, pitch=pitch, numbers=numbers,
+        filled=filled, plane=plane, results=results, own=own,
+    )  # fmt: skip
 
 
-def planes_scratch_bytes(problem: Problem, target: Target, workers: int) -> int:
+def planes_scratch_bytes(
+    problem: Problem, target: Target, workers: int, together: Together = alone
+) -> int:
     f = Function(Module(), "sizes", [])
     kernel = kernel_of(f.module, target, problem, "sizes")
-    own = layout(f, kernel, SimpleNamespace(**problem.known())).own
+    own = layout(f, kernel, SimpleNamespace(**problem.known()), together).own
     return known(f.mul_size(own, workers))
 
 
 # -- threads --------------------------------------------------------------------------------------
 
 
-def emit_entry(kernel: Kernel, labels: list[tuple[str, Type]], shared: Sequence[str]) -> Frame:
+def emit_entry(
+    kernel: Kernel, labels: list[tuple[str, Type]], shared: Sequence[str],
+    together: Together = alone,
+) -> Frame:  # fmt: skip
     """The function that hands out the planes."""
     name = kernel.prefix
     f, v, memory = begun(kernel.module, kernel.target, name, labels)
-    blocks = layout(f, kernel, v)
+    blocks = layout(f, kernel, v, together)
     frame = Frame(**vars(v), **vars(blocks))
     frame.save(f, memory)
     tasks = product(f, *(getattr(v, label) for label in shared))
-    work = product(f, v.images, v.groups, v.rows, blocks.taps, v.out_d, v.out_h, v.out_w)
+    work = product(f, v.images, v.groups, v.rows, blocks.columns, v.out_d, v.out_h, v.out_w)
     one = f.div_size(work, f.max_size(1, tasks))
     fair = ceil_div(f, tasks, f.mul_size(abi.workers(f, v.call), 4))
     grain = f.max_size(fair, abi.grain_of(f, one, _SHARE_WORK))
@@ -111,13 +134,13 @@ def emit_entry(kernel: Kernel, labels: list[tuple[str, Type]], shared: Sequence[
 
 @contextmanager
 def body(kernel: Kernel, frame: Frame) -> Iterator[tuple[Function, SimpleNamespace, Value]]:
-    """One share: the offsets of taps and an empty plane, then the body for each task."""
+    """One share: the offsets of taps and empty planes, then the body for each task."""
     f, v, begin, end, worker = frame.body(kernel.module, kernel.target, f"{kernel.prefix}.share")
     v.offsets = f.offset(I8, v.scratch, f.mul_size(worker, v.own))
     v.copy = f.offset(I8, v.offsets, v.plane)
     _fill_offsets(f, v)
     zero = constant(Type(kernel.element.compute.element, kernel.tile.lanes), 0)
-    with f.loop(0, v.numbers, kernel.tile.lanes) as at:
+    with f.loop(0, v.filled, kernel.tile.lanes) as at:
         f.store(zero, f.offset(kernel.element.compute, v.copy, at.index))
     with f.loop(begin, end) as task:
         yield f, v, task.index
@@ -125,7 +148,8 @@ def body(kernel: Kernel, frame: Frame) -> Iterator[tuple[Function, SimpleNamespa
 
 
 def _fill_offsets(f: Function, v: SimpleNamespace) -> None:
-    """For each tap, where in the plane the first position reads, and where in the filter it is."""
+    """For each tap of each channel, where in the planes the first position reads, and where in the
+    filter it is."""
 
     def place(axis: str, tap: Size) -> Size:
         there = f.add_size(
@@ -133,12 +157,15 @@ def _fill_offsets(f: Function, v: SimpleNamespace) -> None:
         )
         return f.sub_size(there, getattr(v, f"low_{axis}"))
 
-    with f.loop(0, v.kernel_d) as d, f.loop(0, v.kernel_h) as h, f.loop(0, v.kernel_w) as w:
-        tap = f.add_size(f.mul_size(d.index, v.kernel_h), h.index)
+    axes = (f.loop(0, size) for size in (v.channels, v.kernel_d, v.kernel_h, v.kernel_w))
+    with next(axes) as channel, next(axes) as d, next(axes) as h, next(axes) as w:
+        tap = f.add_size(f.mul_size(channel.index, v.kernel_d), d.index)
+        tap = f.add_size(f.mul_size(tap, v.kernel_h), h.index)
         tap = f.add_size(f.mul_size(tap, v.kernel_w), w.index)
         row = f.add_size(f.mul_size(place("d", d.index), v.reach_h), place("h", h.index))
         column = _column(f, v, place("w", w.index), v.stride_w)
         at = f.add_size(f.mul_size(row, v.pitch), column)
+        at = f.add_size(f.mul_size(channel.index, v.numbers), at)
         to = f.offset(I64, v.offsets, f.mul_size(tap, 2))
         f.store(f.i64(at), to)
         weight = f.add_size(f.mul_size(d.index, v.a_d), f.mul_size(h.index, v.a_h))
@@ -156,11 +183,15 @@ def _column(f: Function, v: SimpleNamespace, column: Size, step: Size) -> Size:
 
 
 def copy_plane(
-    kernel: Kernel, step: int, f: Function, v: SimpleNamespace, image: Size, group: Size
-) -> None:
+    kernel: Kernel, step: int, f: Function, v: SimpleNamespace, image: Size, group: Size,
+    channel: Size = 0, place: Size = 0,
+) -> None:  # fmt: skip
+    """Copy a plane to its `place` among those of the thread."""
     storage = kernel.element.storage
     start = f.add_size(f.mul_size(image, v.x_image), f.mul_size(group, v.x_group))
+    start = f.add_size(start, f.mul_size(channel, v.x_channel))
     source = f.offset(storage, v.x, start)
+    copy = f.offset(storage, v.copy, f.mul_size(place, v.numbers))
 
     def inside(axis: str) -> tuple[Size, Size]:
         low = getattr(v, f"low_{axis}")
@@ -172,7 +203,7 @@ def copy_plane(
         at = f.add_size(f.mul_size(d.index, v.x_d), f.mul_size(h.index, v.x_h))
         row = f.mul_size(f.sub_size(d.index, v.low_d), v.reach_h)
         row = f.add_size(row, f.sub_size(h.index, v.low_h))
-        to = f.offset(storage, v.copy, f.mul_size(row, v.pitch))
+        to = f.offset(storage, copy, f.mul_size(row, v.pitch))
         _copy_row(kernel, step, f, v, f.offset(storage, source, at), to, first, last)
 
 

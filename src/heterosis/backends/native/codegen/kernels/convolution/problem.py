@@ -37,7 +37,8 @@ class Problem:
     `scattered`: then it has strides for the channel and for the tap along each axis. Where it is
     `packed`, it lies as `emit_pack_filters` wrote it, and its strides are unused. If
     `turned`, it is packed as the right operand of a matrix product, a column for each filter. With
-    `winograd`, it holds packed filters that were transformed for tiles of so many results.
+    `winograd`, it holds packed filters that were transformed for tiles of so many results. By
+    `planes`, the gradient of filters is summed up over copied planes.
     """
 
     dtype: str
@@ -48,13 +49,14 @@ class Problem:
     packed: bool = False
     turned: bool = False
     winograd: int = 0
+    planes: bool = False
 
     @property
     def key(self) -> str:
         """All that the code depends on: sizes and strides are passed."""
         kinds = [
             label
-            for label in ("depthwise", "scattered", "packed", "turned")
+            for label in ("depthwise", "scattered", "packed", "turned", "planes")
             if getattr(self, label)
         ]
         kinds += [f"winograd{self.winograd}"] if self.winograd else []
