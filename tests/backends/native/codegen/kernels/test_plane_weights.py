@@ -64,7 +64,8 @@ def test_what_a_tap_does_not_meet_is_not_multiplied_by_zero(target):
 @pytest.mark.parametrize("rows, channels, size, tasks, kind", [
     (16, 16, 32, 8, {"planes": True}), (16, 16, 32, 1, {"winograd": 4}),
     (4, 4, 28, 8, {"planes": True}), (64, 64, 16, 8, {"winograd": 4}),
-    (64, 3, 32, 8, {"planes": True}), (16, 6, 3, 8, {}),
+    (64, 3, 32, 8, {"planes": True}), (16, 6, 3, 8, {}), (32, 16, 16, 8, {"planes": True}),
+    (32, 32, 16, 8, {"winograd": 4}),
 ])  # fmt: skip
 def test_planes_are_taken_where_they_pay(rows, channels, size, tasks, kind):
     facts = ("float32", 32, rows, channels, (1, 3, 3), (1, size, size), AVX512)

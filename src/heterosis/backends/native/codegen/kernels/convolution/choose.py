@@ -12,12 +12,13 @@ from heterosis.backends.native.codegen.target import Target
 from heterosis.ir.table_sizes import roughly
 from heterosis.ir.types import ITEMSIZE
 
-# What it takes to transform an element of a tile, and of a filter (whose gradient comes from
-# memory, a sum for each place), in multiplications.
-_TRANSFORM, _FILTER, _GRADIENT = 10, 8, 40
-# What an element of a plane takes for each tap, in multiplications of windows in panels, which are
-# packed; and tasks enough for the threads that there may be.
-_PLANES, _MANY_TASKS = 0.45, 4
+# What it takes to transform an element of a tile, and of a filter, in multiplications.
+_TRANSFORM, _FILTER = 10, 8
+# The same of the gradient of filters, which comes from memory, a sum for each place.
+_TRANSFORM_BACK, _GRADIENT = 60, 40
+# What it takes there to pack an element of a window, and to multiply one of a plane, for which
+# there are tasks enough for many threads.
+_PACKING, _PLANES, _MANY_TASKS = 30, 1.5, 4
 # Tiles need more memory and are less exact, and turning takes time: by how much they must be
 # cheaper.
 _TILES_WORTH, _TURNING_WORTH = 0.85, 0.93
@@ -58,21 +59,23 @@ def choose_for_weights(
     """The kind of a `Problem` that sums up the gradient of filters; otherwise as `choose`. `tasks`
     is how many sums do not depend on each other: chunks of the images, and groups."""
     images, out = roughly(images), tuple(map(roughly, out))
+    columns, panel = channels * prod(kernel), tile(target, element(dtype, target)).columns
+    windows = (1 + _PACKING / rows) * _up(columns, panel) / columns
     best: dict[str, int] = {}
-    least = _TILES_WORTH * images * prod(out) * prod(kernel)
+    least = windows * images * prod(out) * prod(kernel)
     if prod(kernel) > 1 and tasks >= _MANY_TASKS:
         elements = images * prod(out[:-1]) * _up(out[-1], target.lanes(ITEMSIZE[dtype]))
         cost = _PLANES * elements * prod(kernel)
         if cost < least:
             best, least = {"planes": True}, cost
     flat = kernel[0] == out[0] == 1
-    tiles = _takes_tiles(dtype, kernel) and small_steps and flat
-    if not tiles or channels < target.lanes(4):
+    if not (_takes_tiles(dtype, kernel) and small_steps and flat and channels >= target.lanes(4)):
         return best
     for m in FILTERS:
-        cost = _tile_products(m, rows, channels, images * _tiles(m, out), _GRADIENT)
-        if cost < least and span(m) ** 2 * rows * channels <= _MOST_SUMS:
-            best, least = {"winograd": m}, cost
+        tiles = images * _tiles(m, out)
+        cost = _tile_products(m, rows, channels, tiles, _GRADIENT, _TRANSFORM_BACK)
+        if cost < _TILES_WORTH * least and span(m) ** 2 * rows * channels <= _MOST_SUMS:
+            best, least = {"winograd": m}, cost / _TILES_WORTH
     return best
 
 
@@ -102,7 +105,9 @@ def _tiles(m: int, out: tuple[int, ...]) -> int:
     return prod(-(-n // m) for n in out[1:])
 
 
-def _tile_products(m: int, rows: int, inputs: int, tiles: int, filters: int) -> float:
+def _tile_products(
+    m: int, rows: int, inputs: int, tiles: int, filters: int, transform: int = _TRANSFORM
+) -> float:
     """What the tiles of all planes take, for each row and input."""
-    transforms = _TRANSFORM / rows + _TRANSFORM / inputs
+    transforms = transform / rows + transform / inputs
     return span(m) ** 2 * (filters + tiles * (1 + transforms))
