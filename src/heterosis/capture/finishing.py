@@ -39,66 +39,22 @@ ndarray = _core.ndarray
 
 def finish(trace: Trace, result: Any) -> Captured:
     """The program for what the function has returned."""
-    outputs: dict[Value, int] = {}  # with their positions
-    computed: dict[Cell, Computed] = {}
-    tracked = _tracked(trace, result)
-    shown = _shared(trace, result)
-
-    def add(value: Value) -> int:
-        return outputs.setdefault(value, len(outputs))
-
-    def own(cell: Cell) -> Computed:
-        if cell not in computed:
-            value = _own(cell)
-            if value in outputs:  # of another cell, an operation having handed on its operand
-                value = copy.record.function(value)
-            apart = cell not in tracked and any(value == c.value() for c in tracked)
-            computed[cell] = Computed(add(stop_gradient(value) if apart else value))
-        return computed[cell]
-
-    def leaf(array: Any) -> Any:
-        cell = trace.cell(array)
-        if cell.source is not None and is_same_view(array, cell):
-            return cell.source
-        if cell.base in shown and cell not in tracked:
-            base, alone = cell.base, own(cell) if trace.recorded else None
-            whole = base.source or own(base)
-            return Window(whole, base.value().type, cell.path, cell.value(), alone)
-        return own(cell)
-
+    ends = _Ends(trace, result)
     settle_keys(result)
-    again: dict[int, Any] = {}  # what stands for objects of Python's
-
-    def other(one: Any) -> Any:
-        if id(one) not in again:
-            again[id(one)] = results.made_again(trace.guards, one)
-        return again[id(one)]
-
-    def result_of(one: Any) -> Any:
-        return leaf(one) if isinstance(one, ndarray) else other(one)
-
     returned = trees.replaced(result, trace.cell)
-    shared = trees.mapped(result, result_of, trace.known_container, {})
-    result = trees.mapped(result, result_of)
-    followed = tracked if trace.records else trace.followed
-    writes = [
-        Write(cell.source, add(cell.value()), cell in followed) for cell in trace.written_cells()
-    ]
-    checks = None if trace.checks is None else add(trace.cell(trace.checks).value())
-    many = len(outputs)
-    printed = Printed(trace.prints, [*map(add, trace.prints.values)], many)
-    values = tuple(value for value, _ in trace.inputs)
-    goals = {add(cell.value()): reached for cell, reached in tracked.items() if cell.source}
-    goals |= {computed[c].position: tracked[c] for c in tracked if c in computed}
+    shared = trees.mapped(result, ends.result_of, trace.known_container, {})
+    result = trees.mapped(result, ends.result_of)
+    writes = ends.writes()
+    checks = None if trace.checks is None else ends.add(trace.cell(trace.checks).value())
+    many = len(ends.outputs)
+    printed = Printed(trace.prints, [*map(ends.add, trace.prints.values)], many)
+    recorded = Recorded(ends.goals()) if trace.records else None
     drawn: int | Computed = trace.drawn or 0
     if trace.drawn is None:
-        drawn = Computed(add(trace.cell(trace.random_state).value()))
+        drawn = Computed(ends.add(trace.cell(trace.random_state).value()))
     trace.guards.finish()
-    program = Program(values, tuple(outputs), trace.name, needed(trace.calls, (*outputs,)))
-    if trace.extents is not None:
-        program = resized(program, trace.extents.untraced)
     return Captured(
-        program,
+        ends.program(),
         [source for _, source in trace.inputs],
         result,
         shared,
@@ -109,12 +65,84 @@ def finish(trace: Trace, result: Any) -> Captured:
         trace.controls,
         frozenset(trace.entangled),
         returned,
-        Recorded(goals) if trace.records else None,
+        recorded,
         drawn,
         printed,
         checks,
         trace.extents.conditions() if trace.extents else None,
     )
+
+
+class _Ends:
+    """The outputs of a captured function's program, in the making, and what stands for its results
+    in terms of them."""
+
+    def __init__(self, trace: Trace, result: Any):
+        self.trace = trace
+        self.outputs: dict[Value, int] = {}  # with their positions
+        self.tracked = _tracked(trace, result)
+        self._shown = _shared(trace, result)
+        self._computed: dict[Cell, Computed] = {}
+        self._again: dict[int, Any] = {}  # what stands for objects of Python's
+
+    def add(self, value: Value) -> int:
+        """The position of an output."""
+        return self.outputs.setdefault(value, len(self.outputs))
+
+    def result_of(self, one: Any) -> Any:
+        """What stands for a leaf of the result."""
+        if isinstance(one, ndarray):
+            return self._of_array(one)
+        if id(one) not in self._again:
+            self._again[id(one)] = results.made_again(self.trace.guards, one)
+        return self._again[id(one)]
+
+    def _of_array(self, array: Any) -> Any:
+        cell = self.trace.cell(array)
+        if cell.source is not None and is_same_view(array, cell):
+            return cell.source
+        if cell.base in self._shown and cell not in self.tracked:
+            base, alone = cell.base, self._own(cell) if self.trace.recorded else None
+            whole = base.source or self._own(base)
+            return Window(whole, base.value().type, cell.path, cell.value(), alone)
+        return self._own(cell)
+
+    def _own(self, cell: Cell) -> Computed:
+        """An output that no other array shares."""
+        if cell not in self._computed:
+            value = _value_of_own(cell)
+            if value in self.outputs:  # of another cell, an operation having handed on its operand
+                value = copy.record.function(value)
+            tracked = self.tracked
+            apart = cell not in tracked and any(value == c.value() for c in tracked)
+            position = self.add(stop_gradient(value) if apart else value)
+            self._computed[cell] = Computed(position)
+        return self._computed[cell]
+
+    def writes(self) -> list[Write]:
+        """What the function has written to, with its values."""
+        followed = self.tracked if self.trace.records else self.trace.followed
+        return [
+            Write(cell.source, self.add(cell.value()), cell in followed)
+            for cell in self.trace.written_cells()
+        ]
+
+    def goals(self) -> dict[int, frozenset[int]]:
+        """The outputs with a place in the tape, and the inputs that their gradients reach."""
+        found = {
+            self.add(cell.value()): reached for cell, reached in self.tracked.items() if cell.source
+        }
+        computed = self._computed
+        return found | {
+            computed[c].position: self.tracked[c] for c in self.tracked if c in computed
+        }
+
+    def program(self) -> Program:
+        trace = self.trace
+        inputs = tuple(value for value, _ in trace.inputs)
+        calls = needed(trace.calls, (*self.outputs,))
+        program = Program(inputs, tuple(self.outputs), trace.name, calls)
+        return program if trace.extents is None else resized(program, trace.extents.untraced)
 
 
 def _shared(trace: Trace, result: Any) -> set[Cell]:
@@ -170,7 +198,7 @@ def _overlap_within(cells: Sequence[Cell]) -> bool:
     return not are_apart(places, [node.types[0].shape for node in parts])
 
 
-def _own(cell: Cell) -> Value:
+def _value_of_own(cell: Cell) -> Value:
     """The value of a result: a copy, if it rearranges an input whose memory it does not share."""
     value = base = cell.value()
     while isinstance(base.node.primitive, View):
