@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from heterosis.backends.native.codegen.target import Target
 
 Size: TypeAlias = "int | Value"
+# What emits one way to go on, and gives the values that come of it, if any.
+Branch: TypeAlias = "Callable[[], Sequence[Value] | None]"
 
 
 def known(size: Size | None) -> int:
@@ -519,12 +521,12 @@ class Function:
     def if_else(
         self,
         condition: Value,
-        then: Callable[[], Sequence[Value]],
-        otherwise: Callable[[], Sequence[Value]] = lambda: (),
+        then: Branch,
+        otherwise: Branch = lambda: None,
         *,
         rarely: bool = False,
     ) -> list[Value]:
-        """Run one of two branches; the values they return, of equal types, come out merged.
+        """Run one of two branches; the values they return, if any, of equal types, come out merged.
 
         Where the first one is taken `rarely`, registers are given out for the other.
         """
@@ -534,7 +536,7 @@ class Function:
         outcomes = []
         for label, branch in ((yes, then), (no, otherwise)):
             self._label(label)
-            values = branch()
+            values = branch() or ()
             outcomes.append((values, self._block))
             self.statement(f"br label %{join}")
         self._label(join)
@@ -543,6 +545,13 @@ class Function:
             self.emit(a.type, f"phi {a.type} [ {a.text}, %{from_yes} ], [ {b.text}, %{from_no} ]")
             for a, b in zip(first, second, strict=True)
         ]
+
+    def first_of(self, ways: Sequence[tuple[Value, Branch]], otherwise: Branch) -> list[Value]:
+        """The same with the first of several branches whose condition holds."""
+        if not ways:
+            return list(otherwise() or ())
+        (condition, way), *others = ways
+        return self.if_else(condition, way, lambda: self.first_of(others, otherwise))
 
 
 @dataclass

@@ -228,9 +228,8 @@ class _Band:
             return right
         numbers = [f.i64(sizes[label]) for label in ("n", "k", "b_row", "b_column")]
 
-        def pack() -> Sequence[Value]:
+        def pack() -> None:
             f.call(f"{self.name}.pack", [self.call, right, panels, *numbers])
-            return ()
 
         f.if_else(self.is_first, pack)
         return panels

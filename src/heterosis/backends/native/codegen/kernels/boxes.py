@@ -52,11 +52,10 @@ def emit_match(module: Module, name: str, attributes: str) -> None:
         with f.loop(0, count):
             place, chosen = _greatest(f, best, places, count)
 
-            def pair() -> tuple[Value, ...]:
+            def pair() -> None:
                 f.store(chosen, f.offset(I64, row, place))
                 f.store(_NONE, f.offset(I64, places, chosen))
                 _search_again(f, places, count, place, search)
-                return ()
 
             f.if_else(f.compare("sge", chosen, constant(I64, 0)), pair)
     f.ret()
@@ -101,9 +100,8 @@ def _search_again(
     with f.loop(0, count) as loop:
         lost = f.compare("eq", f.load(I64, f.offset(I64, places, loop.index)), taken)
 
-        def again() -> tuple[Value, ...]:
+        def again() -> None:
             search(loop.index)
-            return ()
 
         f.if_else(lost, again)
 
@@ -137,7 +135,7 @@ def emit_suppress(module: Module, name: str, attributes: str, any_class: bool) -
         with f.loop(0, valid) as better:
             kind = f.load(FLOAT, f.offset(FLOAT, own, better.index))
 
-            def others() -> tuple[Value, ...]:
+            def others() -> None:
                 first = _box(f, box, better.index, count)
                 with f.loop(f.add(better.index, constant(I64, 1)), valid) as other:
                     at = f.offset(FLOAT, own, other.index)
@@ -147,7 +145,6 @@ def emit_suppress(module: Module, name: str, attributes: str, any_class: bool) -
                     if not any_class:
                         double = f.binary("and", double, f.compare("oeq", kind, its_kind))
                     f.store(f.select(double, none, its_kind), at)
-                return ()
 
             f.if_else(f.compare("oge", kind, constant(FLOAT, 0.0)), others)
     f.ret()

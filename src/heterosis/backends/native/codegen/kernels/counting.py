@@ -71,9 +71,8 @@ def emit_true_places(module: Module, name: str) -> None:
             is_true = f.compare("ne", f.load(I8, f.offset(I8, truths, loop.index)), constant(I8, 0))
             fits = f.binary("and", is_true, f.compare("slt", so_far, count))
 
-            def put(place: Value = loop.index, to: Value = so_far) -> tuple[()]:
+            def put(place: Value = loop.index, to: Value = so_far) -> None:
                 f.store(place, f.offset(I64, places, to))
-                return ()
 
             f.if_else(fits, put)
             loop.next = [f.add(so_far, f.convert("zext", fits, I64))]

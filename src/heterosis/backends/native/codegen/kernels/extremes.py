@@ -71,7 +71,7 @@ def emit_extremes(module: Module, target: Target, name: str, what: RowExtremes) 
     count = f.mul(values["rows"], f.i64(blocks))
     abi.parallel_for(f, call, f"{name}.blocks", memory, count, grain)
 
-    def of_several() -> tuple[()]:
+    def of_several() -> None:
         row = _Row(f, given, values["elements"], values["length"])
         with f.loop(0, values["rows"]) as loop:
             extremes = f.offset(kept.stored, values["scratch"], f.mul_size(loop.index, blocks))
@@ -80,7 +80,6 @@ def emit_extremes(module: Module, target: Target, name: str, what: RowExtremes) 
             elements, size, start = row.block(loop.index, block)
             place = f.add(start, given.place(f, elements, size, best))
             f.store(place, f.offset(I64, values["places"], loop.index))
-        return ()
 
     f.if_else(f.compare("sgt", f.i64(blocks), f.i64(1)), of_several)
     f.ret()
@@ -97,14 +96,12 @@ def _emit_blocks(
         elements, size, _ = row.block(number, f.rem_size(loop.index, v.blocks))
         best = given.extreme(f, elements, size)
 
-        def alone(elements: Value = elements, size: Value = size) -> tuple[()]:
+        def alone(elements: Value = elements, size: Value = size) -> None:
             place = given.place(f, elements, size, best)
             f.store(place, f.offset(I64, v.places, number))
-            return ()
 
-        def one_of_several(at: Value = loop.index) -> tuple[()]:
+        def one_of_several(at: Value = loop.index) -> None:
             f.store(best, f.offset(kept.stored, v.scratch, at))
-            return ()
 
         f.if_else(f.compare("eq", v.blocks, f.i64(1)), alone, one_of_several)
     f.ret()

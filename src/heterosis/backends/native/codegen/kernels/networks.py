@@ -12,7 +12,7 @@ which are the lower halves of numbers twice as wide, no two numbers are equal, a
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import TYPE_CHECKING
@@ -245,15 +245,13 @@ class _Batch:
     def _store_rows(self, found: list[Value], to: list[Value], column: Size) -> None:
         f, mask = self.f, self._inside(column)
 
-        def whole() -> tuple[()]:
+        def whole() -> None:
             for row, pointer in zip(found, to, strict=True):
                 f.store(row, pointer)
-            return ()
 
-        def part() -> tuple[()]:
+        def part() -> None:
             for row, pointer in zip(found, to, strict=True):
                 f.masked_store(row, pointer, mask)
-            return ()
 
         f.if_else(self._is_whole(column), whole, part)
 
@@ -289,14 +287,13 @@ class _Batch:
         """Merge sorted runs of a block's length into longer ones, until there is one."""
         f, length = self.f, self.v.length
 
-        def merge() -> tuple[()]:
+        def merge() -> None:
             self._fill()
             with f.repeat([f.i64(2 * self.network.block)]) as level:
                 (run,) = level.carried
                 self._merge_into(run)
                 level.next = [f.add(run, run)]
                 level.more = f.compare("slt", run, length)
-            return ()
 
         f.if_else(f.compare("sgt", length, f.i64(self.network.block)), merge)
 
@@ -320,7 +317,7 @@ class _Batch:
         stride = f.binary("lshr", run, f.i64(first))
         for count in range(1, stages + 1):
 
-            def turned(count: int = count) -> tuple[()]:
+            def turned(count: int = count) -> None:
                 with f.loop(0, f.sub(length, half), run) as runs:
                     # Those before compare with nothing but what stands behind the rows.
                     behind = f.sub(f.add(f.add(runs.index, half), stride), length)
@@ -329,13 +326,12 @@ class _Batch:
                         mirrored = f.sub(f.sub(stride, f.i64(1)), loop.index)
                         upper = f.add(f.add(runs.index, half), mirrored)
                         self._pass(count, True, lower, upper, stride)
-                return ()
 
             f.if_else(f.compare("eq", f.i64(first), f.i64(count)), turned)
         pairs = f.binary("and", f.sub(f.add(length, half), f.i64(1)), f.neg(run))
         self._finish_merging(stride, f.min_size(length, pairs))
 
-    def _finish_merging(self, stride: Value, end: Size) -> Sequence[Value]:
+    def _finish_merging(self, stride: Value, end: Size) -> None:
         """The stages of a merge below a distance of `stride`, as many a pass as there can be."""
         f, length, stages = self.f, self.v.length, self.network.stages
         with f.repeat([f.binary("lshr", stride, f.i64(stages))]) as rest:
@@ -349,11 +345,10 @@ class _Batch:
                 self._pass(stages, False, lower, f.i64(upper), stride)
             rest.next = [f.binary("lshr", stride, f.i64(stages))]
             rest.more = f.compare("sge", stride, f.i64(self.network.block))
-        return ()
 
     # -- parts of one row -------------------------------------------------------------------------
 
-    def _merge_lanes(self) -> Sequence[Value]:
+    def _merge_lanes(self) -> None:
         """Merge the rows in pairs of neighbouring lanes, then of pairs of lanes, and so on."""
         f, lanes = self.f, self.network.lanes
         with f.repeat([f.i64(2)]) as level:
@@ -364,9 +359,8 @@ class _Batch:
             self._merge_below()
             level.next = [f.add(width, width)]
             level.more = f.compare("slt", width, f.i64(lanes))
-        return ()
 
-    def _compare_lanes(self, width: int) -> Sequence[Value]:
+    def _compare_lanes(self, width: int) -> None:
         """The first stages of merging rows in `width` lanes: those of keys in different lanes. In
         the very first one a key meets the one as far from the end as it is from the beginning."""
         f, vector, lanes = self.f, self.network.vector, range(self.network.lanes)
@@ -382,7 +376,6 @@ class _Batch:
             lower = f.shuffle(low, high, [mirrored[i] + count * bool(i & half) for i in lanes])
             for found, pointer in zip((upper, lower), at, strict=True):
                 f.store(self._within_lanes(found, half // 2), pointer)
-        return ()
 
     def _within_lanes(self, keys: Value, distance: int) -> Value:
         """The stages of comparing lanes so far apart, and half as far, down to neighbours."""
@@ -403,11 +396,10 @@ class _Batch:
         half = f.binary("lshr", length, f.i64(1))
         for count in range(1, stages + 1):
 
-            def taken(count: int = count) -> Sequence[Value]:
+            def taken(count: int = count) -> None:
                 with f.loop(0, stride) as loop:
                     upper = f.add(loop.index, half)
                     self._pass(count, False, loop.index, upper, stride)
-                return ()
 
             f.if_else(f.compare("eq", f.i64(first), f.i64(count)), taken)
         more = f.compare("sgt", length, f.i64(self.network.block))

@@ -83,9 +83,8 @@ class _Row:
             small = f.compare("ult", found, f.splat(self._last(), block))
             mask = f.convert("bitcast", small, Type(f"i{block}"))
 
-            def look(first: Value = loop.index) -> tuple[()]:
+            def look(first: Value = loop.index) -> None:
                 self._look_through(first, f.add_size(first, block))
-                return ()
 
             f.if_else(f.compare("ne", mask, constant(mask.type, 0)), look)
         self._look_through(blocks_end, self.length)
@@ -96,9 +95,8 @@ class _Row:
         with f.loop(first, last) as loop:
             small = f.compare("ult", self._load(self._key_at(loop.index)), self._last())
 
-            def put(place: Value = loop.index) -> tuple[()]:
+            def put(place: Value = loop.index) -> None:
                 self._put(place, f.i64(self.selection.count))
-                return ()
 
             f.if_else(small, put)
 

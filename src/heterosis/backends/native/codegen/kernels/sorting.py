@@ -9,7 +9,6 @@ that a processor could mispredict.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -70,16 +69,14 @@ def emit_sort(module: Module, target: Target, name: str, sort: RowSort) -> None:
     frame, memory = Frame(rows=rows, **values), Frame.allocate(f)
     frame.save(f, memory)
 
-    def row_by_row() -> tuple[()]:
+    def row_by_row() -> None:
         abi.parallel_for(f, call, f"{name}.rows", memory, rows, grain)
-        return ()
 
-    def in_batches() -> tuple[()]:
+    def in_batches() -> None:
         assert network is not None
         lanes = network.lanes
         batches, shared = (f.div_size(f.add_size(n, lanes - 1), lanes) for n in (rows, grain))
         abi.parallel_for(f, call, f"{name}.batches", memory, f.i64(batches), f.i64(shared))
-        return ()
 
     network = network_for(target, sort)
     if network is None:
@@ -129,22 +126,22 @@ def _emit_rows(module: Module, target: Target, kernel: str, sort: RowSort, frame
         places = f.offset(I64, v.places, at) if sort.places else None
         row = _Row(f, sort, v.length, keys, result, places)
 
-        def by_counting(row: _Row = row) -> tuple[()]:
+        def by_counting(row: _Row = row) -> None:
             row.by_counting()
-            return ()
 
-        def by_lanes(row: _Row = row) -> tuple[()]:
+        def by_lanes(row: _Row = row) -> None:
             network = Network(target, sort.bits, sort.places)
             sort_row(f, f"{kernel}.batches", network, row.keys, row.result, v.length, mine)
-            return ()
 
-        def by_radix(row: _Row = row) -> tuple[()]:
+        def by_radix(row: _Row = row) -> None:
             row.by_radix(histogram, mine)
-            return ()
 
-        def longer() -> Sequence[Value]:
+        def longer() -> None:
+            if not in_lanes:
+                by_radix()
+                return
             few = f.compare("sle", v.length, f.i64(_LONGEST_ROW))
-            return f.if_else(few, by_lanes, by_radix) if in_lanes else by_radix()
+            f.if_else(few, by_lanes, by_radix)
 
         f.if_else(short, by_counting, longer)
     f.ret()
@@ -253,13 +250,12 @@ class _Row:
         f = self.f
         source, _, *places = final
 
-        def copy() -> tuple[()]:
+        def copy() -> None:
             with f.loop(0, self.length) as loop:
                 self._put(self.result, loop.index, self._key(source, loop.index))
                 if self.places is not None:
                     origin = f.load(I64, f.offset(I64, places[0], loop.index))
                     f.store(origin, f.offset(I64, self.places, loop.index))
-            return ()
 
         f.if_else(f.compare("ne", source, self.result), copy)
 

@@ -257,7 +257,7 @@ def _multiply(
 def _multiply_panel(
     producer: _Producer, f: Function, v: SimpleNamespace, line: Size, to: Value, begin: Value,
     end: Value, part: int, wide: Size,
-) -> Sequence[Value]:  # fmt: skip
+) -> None:  # fmt: skip
     """The one of them that begins `part` channels into the block and has `wide` of them."""
     storage, channel = producer.kernel.element.storage, f.add_size(v.channel, part)
     position = f.add_size(line, f.add_size(begin, v.origin_w))
@@ -271,7 +271,6 @@ def _multiply_panel(
         narrow=producer.narrow,
     )  # fmt: skip
     product.emit(producer.kernel, f, v.tile)
-    return ()
 
 
 def _copy(
@@ -291,7 +290,7 @@ def _copy(
 def _copy_line(
     kernel: Kernel, f: Function, v: SimpleNamespace, source: Value, to: Value, begin: Size,
     end: Size, wide: Size,
-) -> Sequence[Value]:  # fmt: skip
+) -> None:  # fmt: skip
     """`wide` channels of the positions from `begin` to `end`; a whole block without a loop."""
     storage, lanes, block = kernel.element.storage, kernel.tile.lanes, v.block
     vector = Type(storage.element, lanes)
@@ -308,7 +307,6 @@ def _copy_line(
         else:
             with f.loop(0, wide, lanes) as part:
                 copy(there, here, part.index)
-    return ()
 
 
 def _zeros(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from types import SimpleNamespace
 
@@ -76,17 +75,15 @@ def _rows_of_filters(
         weights = f.offset(storage, v.a, start)
         first = Position(v.call, image, filter_, 0)
 
-        def directly() -> Sequence[Value]:
+        def directly() -> None:
             _planes(kernel, f, v, weights, to, first)
-            return ()
 
-        def together() -> Sequence[Value]:
+        def together() -> None:
             spread = f.offset(I8, v.offsets, v.results)
             _planes(kernel, f, v, weights, spread, None)
             _bring_together(kernel, f, v, spread)
             place = [v.call, *(f.i64(size) for size in (image, filter_, 0))]
             f.call_pointer(v.finish, [spread, to, f.i64(plane), *place])
-            return ()
 
         f.if_else(fits, directly, together)
 

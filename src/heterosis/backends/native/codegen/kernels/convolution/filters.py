@@ -164,12 +164,11 @@ class _Panels:
         count = f.i64(f.min_size(self.tile.rows, f.sub_size(v.rows, row)))
         name, taps = pack_name(self.kernel.element, self.tile.rows), TAPS * TAPS
 
-        def one_after_another() -> Sequence[Value]:
+        def one_after_another() -> None:
             sizes = [f.i64(v.a_row), f.i64(1)], [count, f.i64(f.mul_size(few, taps))]
             f.call(name, [start, *sizes[0], v.mine, *sizes[1]])
-            return ()
 
-        def row_by_row() -> Sequence[Value]:
+        def row_by_row() -> None:
             with f.loop(0, few) as channel, f.loop(0, TAPS) as h:
                 at = f.add_size(f.mul_size(channel.index, v.a_channel), f.mul_size(h.index, v.a_h))
                 before = f.add_size(f.mul_size(channel.index, taps), f.mul_size(h.index, TAPS))
@@ -177,7 +176,6 @@ class _Panels:
                 strides = [f.i64(v.a_row), f.i64(v.a_w)]
                 source = f.offset(self.kind, start, at)
                 f.call(name, [source, *strides, into, count, constant(I64, TAPS)])
-            return ()
 
         gapless = functools.reduce(
             lambda a, b: f.binary("and", a, b),

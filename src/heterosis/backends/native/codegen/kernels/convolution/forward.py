@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from types import SimpleNamespace
 
@@ -265,22 +264,19 @@ class _Forward:
             into = self._panel(f, v, before, depth)
             spot = f.offset(I8, v.mine, f.mul_size(f.div_size(before, panel), v.spot))
 
-            def copied() -> Sequence[Value]:
+            def copied() -> None:
                 start = f.add_size(f.mul_size(image, v.x_image), f.mul_size(at, v.x_channel))
                 source = f.offset(storage, x, f.add_size(start, place))
                 call_pack(self.kernel, f, panel, source, 1, v.x_channel, into, width, depth)
-                return ()
 
-            def looked_up() -> Sequence[Value]:
+            def looked_up() -> None:
                 where = [here.index, f.i64(width), spot]
                 f.call(self.windows.name("look_up"), [f.parameters[0], *where])
-                return ()
 
-            def gathered() -> Sequence[Value]:
+            def gathered() -> None:
                 f.if_else(f.compare("eq", number, f.i64(0)), looked_up)
                 table = f.offset(I64, v.scratch, f.mul_size(at, 2))
                 f.call(self.windows.name("window"), [x, table, spot, f.i64(depth), into])
-                return ()
 
             inside = f.compare("sle", f.i64(f.add_size(place, width)), f.i64(v.positions))
             f.if_else(f.binary("and", inside, is_plain(f, v)), copied, gathered)
@@ -448,12 +444,11 @@ def emit_panel_product(kernel: Kernel) -> None:
     ends = f.add(place, width)
     to = f.offset(kernel.element.storage, y, f.add_size(f.mul_size(image, between), place))
 
-    def inside() -> Sequence[Value]:
+    def inside() -> None:
         where = [call, f.i64(image), first_row, place]
         f.call(kernel.name("macro"), [a, b, to, positions, rows, width, depth, *final, *where])
-        return ()
 
-    def spread() -> Sequence[Value]:
+    def spread() -> None:
         store = ending(kernel, f, *final).edge
         with f.loop(0, rows, kernel.tile.rows) as i:
             left = f.offset(kernel.element.compute, a, f.mul_size(i.index, depth))
@@ -463,7 +458,6 @@ def emit_panel_product(kernel: Kernel) -> None:
             micro = kernel.name(f"micro.{kernel.tile.rows}")
             f.call(micro, [left, b, scratch, *plain, b, *nowhere])
             _store_segments(kernel, f, store, scratch, i.index, height)
-        return ()
 
     f.if_else(f.compare("sle", ends, positions), inside, spread)
     f.ret()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from heterosis.backends.native.codegen.emit.access import lane_numbers
@@ -36,14 +35,12 @@ def copy_rows(
         into = f.offset(kind, to, f.mul_size(row.index, pitch))
         source = f.offset(kind, plane.start, f.mul_size(here, plane.across))
 
-        def copied(source: Value = source, into: Value = into) -> Sequence[Value]:
+        def copied(source: Value = source, into: Value = into) -> None:
             _copy(f, target, vector, source, into, plane)
-            return ()
 
-        def cleared(into: Value = into) -> Sequence[Value]:
+        def cleared(into: Value = into) -> None:
             with f.loop(0, plane.width) as at:
                 f.store(constant(kind, 0), f.offset(kind, into, at.index))
-            return ()
 
         f.if_else(f.compare("ult", here, f.i64(plane.rows)), copied, cleared)
 

@@ -7,7 +7,6 @@ on its way to memory.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from types import SimpleNamespace
 
@@ -164,18 +163,16 @@ def _emit_packing(kernel: Kernel, windows: Windows, frame: Frame) -> None:
         to = f.add_size(f.mul_size(step.index, v.padded), f.mul_size(at, depth))
         there = f.offset(storage, packed, to)
 
-        def copied() -> Sequence[Value]:
+        def copied() -> None:
             source = f.offset(storage, x, f.add_size(f.mul_size(step.index, v.x_channel), at))
             call_pack(kernel, f, panel.rows, source, 1, v.x_channel, there, count, depth)
-            return ()
 
-        def gathered() -> Sequence[Value]:
+        def gathered() -> None:
             place = f.add_size(f.mul_size(v.image, v.positions), at)
             f.call(windows.name("look_up"), [f.parameters[0], f.i64(place), f.i64(count), v.mine])
             taps = f.offset(I64, table, f.mul_size(step.index, 2))
             f.call(windows.name("window"), [v.x, taps, v.mine, f.i64(depth), into])
             call_pack(kernel, f, panel.rows, into, 1, panel.columns, there, v.some, depth)
-            return ()
 
         f.if_else(is_plain(f, v), copied, gathered)
     f.ret()

@@ -17,6 +17,7 @@ from heterosis.backends.native.codegen.emit.builder import (
     I8,
     I64,
     PTR,
+    Branch,
     Function,
     Size,
     Type,
@@ -186,16 +187,16 @@ class Windows:
         kind, *breaks = look_up([2, 4][: self.runs // 2] if self.by_vectors else [])
         f.store(kind, own)
 
-        def masks(runs: int) -> Sequence[Value]:
+        def masks(runs: int) -> None:
             few = breaks[: (runs - 1) * self.vectors]
             self._store_masks(f, v, own, [few[i :: self.vectors] for i in range(self.vectors)])
-            return ()
 
-        def some_outside() -> Sequence[Value]:
+        def some_outside() -> None:
             if self.runs == 2 or not self.by_vectors:
-                return masks(2)
+                masks(2)
+                return
             many = f.compare("eq", kind, f.i64(_FOUR_RUNS))
-            return f.if_else(many, lambda: masks(4), lambda: masks(2))
+            f.if_else(many, lambda: masks(4), lambda: masks(2))
 
         f.if_else(f.compare("slt", kind, f.i64(_ONE_INSIDE)), some_outside)
         f.ret()
@@ -314,9 +315,8 @@ class Windows:
         apart = f.mul_size(position, getattr(v, f"stride_{axis}"))
         return f.add_size(apart, getattr(v, f"origin_{axis}"))
 
-    def _keep(self, f: Function, own: Value, vector: int, start: Size) -> Sequence[Value]:
+    def _keep(self, f: Function, own: Value, vector: int, start: Size) -> None:
         f.store(f.i64(start), self._start_of(f, own, 0, vector))
-        return ()
 
     def following(self, f: Function, v: SimpleNamespace, place: list[Value]) -> list[Value]:
         """The position after (image, d, h, w)."""
@@ -505,15 +505,15 @@ class Windows:
         return f.select(there, value, constant(value.type, 0))
 
     def _by_kind(
-        self, f: Function, own: Value, vectors: Callable[[_Load], Sequence[Value]],
-        scattered: Callable[[], Sequence[Value]],
+        self, f: Function, own: Value, vectors: Callable[[_Load], None],
+        scattered: Callable[[], None],
     ) -> None:  # fmt: skip
         """What the positions call for: `vectors` with what loads one, or `scattered`."""
         if not self.by_vectors:
             scattered()
             return
         kind = f.load(I64, own)
-        ways: dict[int, Callable[[], Sequence[Value]]] = {
+        ways: dict[int, Branch] = {
             _ONE_RUN: lambda: vectors(self._load_runs(1)),
             _TWO_RUNS: lambda: vectors(self._load_runs(2)),
             _ONE_INSIDE: lambda: vectors(self._inside(f, own, 1)),
@@ -522,15 +522,9 @@ class Windows:
         if self.runs == 4:
             ways[_FOUR_RUNS] = lambda: vectors(self._load_runs(4))
             ways[_FOUR_INSIDE] = lambda: vectors(self._inside(f, own, 4))
-
-        def first_of(left: list[int]) -> Sequence[Value]:
-            if not left:
-                return scattered()
-            here, *others = left
-            is_here = f.compare("eq", kind, f.i64(here))
-            return f.if_else(is_here, ways[here], lambda: first_of(others))
-
-        first_of(list(ways))
+        f.first_of(
+            [(f.compare("eq", kind, f.i64(here)), way) for here, way in ways.items()], scattered
+        )
 
     # -- panels whose columns are positions -------------------------------------------------------
 
@@ -543,7 +537,7 @@ class Windows:
         x, table, own, depth, into = f.parameters
         element = self.kernel.element
 
-        def vectors(load: _Load) -> Sequence[Value]:
+        def vectors(load: _Load) -> None:
             starts = self._starts(f, x, own)
             with f.loop(0, depth) as step:
                 offset, masks = self._entry(f, table, own, step.index)
@@ -552,16 +546,14 @@ class Windows:
                 for vector in range(self.vectors):
                     value = load(f, moved, masks, vector)
                     f.store(value, f.offset(element.compute, to, vector * self.lanes))
-            return ()
 
-        def scattered() -> Sequence[Value]:
+        def scattered() -> None:
             with f.loop(0, depth) as step:
                 offset, masks = self._entry(f, table, own, step.index)
                 to = f.offset(element.compute, into, f.mul_size(step.index, self.columns))
                 with f.loop(0, self.columns) as at:
                     value = self._element(f, x, own, offset, masks, at.index)
                     f.store(value, f.offset(element.compute, to, at.index))
-            return ()
 
         self._by_kind(f, own, vectors, scattered)
         f.ret()
@@ -578,7 +570,7 @@ class Windows:
         x, table, own, count, into = f.parameters
         last = f.sub_size(count, 1)
 
-        def vectors(load: _Load) -> Sequence[Value]:
+        def vectors(load: _Load) -> None:
             starts = self._starts(f, x, own)
             for group in range(self.vectors):
                 taps = range(group * self.lanes, (group + 1) * self.lanes)
@@ -589,9 +581,8 @@ class Windows:
                         for offset, masks in entries
                     ]
                     self._store_turned(f, rows, into, group, vector)
-            return ()
 
-        def scattered() -> Sequence[Value]:
+        def scattered() -> None:
             element = self.kernel.element.compute
             with f.loop(0, count) as tap:
                 offset, masks = self._entry(f, table, own, tap.index)
@@ -603,7 +594,6 @@ class Windows:
             with f.loop(0, self.columns) as at, f.loop(count, self.columns) as tap:
                 to = f.add_size(f.mul_size(at.index, self.columns), tap.index)
                 f.store(constant(element, 0), f.offset(element, into, to))
-            return ()
 
         self._by_kind(f, own, vectors, scattered)
         f.ret()

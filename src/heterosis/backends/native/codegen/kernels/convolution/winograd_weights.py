@@ -10,7 +10,7 @@ and added to those of the groups before. A line is one row of tiles of one image
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from types import SimpleNamespace
@@ -215,13 +215,11 @@ class _Bodies:
                 line, panel = f.div_size(task.index, panels), f.rem_size(task.index, panels)
                 other = f.sub_size(panel, v.x_panels)
 
-                def of_input(line: Size = line, panel: Size = panel) -> Sequence[Value]:
+                def of_input(line: Size = line, panel: Size = panel) -> None:
                     self._panel(f, v, self._input(f, v), line, panel, turn)
-                    return ()
 
-                def of_results(line: Size = line, other: Size = other) -> Sequence[Value]:
+                def of_results(line: Size = line, other: Size = other) -> None:
                     self._panel(f, v, self._results(f, v), line, other, turn)
-                    return ()
 
                 f.if_else(f.compare("slt", f.i64(other), f.i64(0)), of_input, of_results)
 

@@ -7,7 +7,6 @@ may have any strides. A few columns are computed by the transposed operands, who
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from types import SimpleNamespace
 
@@ -175,45 +174,41 @@ def _emit_strip(kernel: Kernel, rows: int, *, turned: bool) -> None:
     f.ret()
 
 
-def _overlapping(
-    kernel: Kernel, f: Function, rows: int, widths: list[tuple[int, int]]
-) -> Sequence[Value]:
+def _overlapping(kernel: Kernel, f: Function, rows: int, widths: list[tuple[int, int]]) -> None:
     """Whole tiles; the last ends with the matrix and computes some columns a second time."""
     columns = f.parameters[_COLUMNS]
     (vectors, lanes), *narrower = widths
     width = vectors * lanes
 
-    def whole() -> Sequence[Value]:
+    def whole() -> None:
         end = f.round_down(columns, width)
         with f.loop(0, end, width) as j:
             _call_tile(kernel, f, rows, vectors, lanes, j.index)
         rest = f.i64(f.sub_size(columns, end))
         f.if_else(f.compare("sgt", rest, f.i64(0)), lambda: last(widths[::-1], rest))
-        return ()
 
-    def last(candidates: list[tuple[int, int]], rest: Value) -> Sequence[Value]:
+    def last(candidates: list[tuple[int, int]], rest: Value) -> None:
         """The narrowest tile that covers the rest."""
         (some, wide), *larger = candidates
 
-        def covered() -> Sequence[Value]:
+        def covered() -> None:
             begin = f.i64(f.sub_size(columns, some * wide))
             _call_tile(kernel, f, rows, some, wide, begin)
-            return ()
 
         if not larger:
-            return covered()
+            covered()
+            return
         fits = f.compare("sle", rest, f.i64(some * wide))
-        return f.if_else(fits, covered, lambda: last(larger, rest))
+        f.if_else(fits, covered, lambda: last(larger, rest))
 
     if not narrower:
-        return whole()
+        whole()
+        return
     enough = f.compare("sge", columns, f.i64(width))
-    return f.if_else(enough, whole, lambda: _overlapping(kernel, f, rows, narrower))
+    f.if_else(enough, whole, lambda: _overlapping(kernel, f, rows, narrower))
 
 
-def _dividing(
-    kernel: Kernel, f: Function, rows: int, widths: list[tuple[int, int]]
-) -> Sequence[Value]:
+def _dividing(kernel: Kernel, f: Function, rows: int, widths: list[tuple[int, int]]) -> None:
     """Tiles of falling width, each column once."""
     columns = f.parameters[_COLUMNS]
     at: Size = 0
@@ -225,7 +220,6 @@ def _dividing(
     if _by_masks(kernel):
         with f.loop(at, columns, kernel.tile.lanes) as j:
             _call_tile(kernel, f, rows, 1, _REST, j.index)
-    return ()
 
 
 _COLUMNS = 3 + len(_STRIDES)  # where a strip's parameters say how many there are

@@ -6,7 +6,7 @@ This is a matrix times a vector, and a vector times a transposed matrix, as dens
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from types import SimpleNamespace
 
 from heterosis.backends.native.codegen.emit import abi
@@ -289,16 +289,14 @@ class _Fetching:
         """What is wanted in the turn of the next runs that begins at depth `at`."""
         self.f.if_else(self.is_far, lambda: self._all(at), lambda: self._first(at))
 
-    def _all(self, at: Value) -> Sequence[Value]:
+    def _all(self, at: Value) -> None:
         for row in self.next:
             here = self.f.offset(self.element.storage, row, at)
             self.f.prefetch(here, self.turn, locality=SECOND_LEVEL)
-        return ()
 
-    def _first(self, at: Value) -> Sequence[Value]:
+    def _first(self, at: Value) -> None:
         for row in self.next:
             self.f.prefetch(self.f.offset(self.element.storage, row, at))
-        return ()
 
 
 def _tree(f: Function, values: list[Value]) -> Value:

@@ -7,7 +7,6 @@ lies across an edge.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from heterosis.backends.native.codegen.emit.builder import (
@@ -187,36 +186,35 @@ class _OneTile:
         wide = f.compare("eq", self.width, constant(I64, self.kernel.tile.columns))
         return f.binary("and", wide, f.compare("eq", self.height, constant(I64, rows)))
 
-    def _whole(self) -> Sequence[Value]:
+    def _whole(self) -> None:
         into = [self.to, self.c_row, self.depth, self._fetching(self.mode)]
         self.f.call_pointer(self.end.whole, [self.left, self.right, *into, self.ahead, *self.place])
-        return ()
 
-    def _smallest(self, heights: list[int]) -> Sequence[Value]:
+    def _smallest(self, heights: list[int]) -> None:
         rows, *larger = heights
         if not larger:
-            return self._part(rows)
+            self._part(rows)
+            return
         fits = self.f.compare("sle", self.height, constant(I64, rows))
-        return self.f.if_else(fits, lambda: self._part(rows), lambda: self._smallest(larger))
+        self.f.if_else(fits, lambda: self._part(rows), lambda: self._smallest(larger))
 
-    def _part(self, rows: int) -> Sequence[Value]:
+    def _part(self, rows: int) -> None:
         if rows == self.kernel.tile.rows or not _is_direct(self.kernel):
-            return self._through_scratch(rows)
+            self._through_scratch(rows)
+            return
         plain = self.f.binary("xor", self.end.applies, constant(I1, 1))
         exact = self.f.binary("and", plain, self._fits(rows))
-        return self.f.if_else(exact, lambda: self._short(rows), lambda: self._through_scratch(rows))
+        self.f.if_else(exact, lambda: self._short(rows), lambda: self._through_scratch(rows))
 
-    def _short(self, rows: int) -> Sequence[Value]:
+    def _short(self, rows: int) -> None:
         self._micro(rows, [self.to, self.c_row, self.depth, self._fetching(self.mode)])
-        return ()
 
-    def _through_scratch(self, rows: int) -> Sequence[Value]:
+    def _through_scratch(self, rows: int) -> None:
         f = self.f
         into = [self.scratch, f.i64(self.kernel.tile.columns), self.depth]
         self._micro(rows, [*into, self._fetching(constant(I64, 0))])
         sizes = [self.c_row, self.height, self.width, self.mode]
         f.call_pointer(self.end.edge, [self.scratch, self.to, *sizes, *self.place])
-        return ()
 
     def _fetching(self, mode: Value) -> Value:
         return self.f.binary("or", mode, self.fetched)

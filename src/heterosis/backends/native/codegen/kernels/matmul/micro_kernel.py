@@ -184,9 +184,8 @@ class Fetching:
             return self.fetch(ahead)
         return self.f.if_else(wanted, lambda: [self.fetch(ahead)], lambda: [ahead])[0]
 
-    def _lines(self, ahead: Value, begin: int, end: int) -> Sequence[Value]:
+    def _lines(self, ahead: Value, begin: int, end: int) -> None:
         self.f.prefetch(self.f.offset(I8, ahead, begin), end - begin, locality=SECOND_LEVEL)
-        return ()
 
     def fetched(self, steps: Size) -> Size:
         """How many numbers are fetched in so many steps of depth."""
@@ -290,10 +289,9 @@ def emit_finish(
             for at, total in enumerate(sums)
         ]
 
-    def store(values: Sequence[Value]) -> Sequence[Value]:
+    def store(values: Sequence[Value]) -> None:
         for at, value in enumerate(values):
             element.store(f, value, pointer(at), mask)
-        return ()
 
     if kernel.element.splits_depth:
         sums = f.if_else(accumulate, added, lambda: sums)
@@ -307,12 +305,10 @@ def emit_finish(
         here = Position(call, batch, f.add_size(row, i), f.add_size(column, right), mask)
         return epilogue(f, total, here)
 
-    def at_once() -> Sequence[Value]:
-        return store(
-            [finished(total, down[at // vectors], at % vectors) for at, total in enumerate(sums)]
-        )
+    def at_once() -> None:
+        store([finished(total, down[at // vectors], at % vectors) for at, total in enumerate(sums)])
 
-    def afterwards() -> Sequence[Value]:
+    def afterwards() -> None:
         """One row after another, read from the cache: dear work is written out once, for so many
         vectors that their chains of operations run side by side."""
         store(sums)
@@ -330,7 +326,6 @@ def emit_finish(
             else:
                 for number, total in enumerate(sums[:vectors]):
                     end(i.index, number, total.type.lanes)
-        return ()
 
     # narrow types would be rounded on the way
     finish = at_once if epilogue.is_cheap or element.converts else afterwards
@@ -363,7 +358,7 @@ def emit_edge_store(kernel: Kernel) -> None:
     f.ret()
 
 
-def _copy_tile(kernel: Kernel, f: Function, *, accumulate: bool) -> Sequence[Value]:
+def _copy_tile(kernel: Kernel, f: Function, *, accumulate: bool) -> None:
     element, tile = kernel.element, kernel.tile
     source, c, c_row, rows, columns, _, call, batch, row0, column0 = f.parameters
 
@@ -400,4 +395,3 @@ def _copy_tile(kernel: Kernel, f: Function, *, accumulate: bool) -> Sequence[Val
                 copy(row.index, column.index, tile.lanes, rest)
             else:
                 copy(row.index, column.index, 0)
-    return ()

@@ -6,13 +6,14 @@ and strided operands cost a different copy and nothing more.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 
 from heterosis.backends.native.codegen.emit.access import first_lanes
 from heterosis.backends.native.codegen.emit.builder import (
     I64,
     PTR,
+    Branch,
     Function,
     Module,
     Value,
@@ -74,49 +75,23 @@ def _emit_panel(module: Module, target: Target, element: Element, width: int) ->
     )
     source, across, along, panel, count, depth = f.parameters
     lanes = target.lanes(element.size)
-
-    def neighbours() -> Sequence[Value]:
-        _copy(f, element, source, along, panel, width, lanes, depth)
-        return ()
-
-    def transposed() -> Sequence[Value]:
-        _transpose(f, element, source, across, panel, width, lanes, count, depth)
-        return ()
-
-    def some_neighbours() -> Sequence[Value]:
-        _copy_first(f, element, source, along, panel, width, lanes, count, depth)
-        return ()
-
-    def one_by_one() -> Sequence[Value]:
-        _gather(f, element, source, across, along, panel, width, count, depth)
-        return ()
-
-    def transposed_once() -> Sequence[Value]:
-        _transpose_few(f, element, source, across, panel, width, lanes, count, depth)
-        return ()
-
-    by_masks = target.has_masks(element.storage.bits)
+    given, sizes = (f, element, source), (panel, width, lanes)
+    neighbours = partial(_copy, *given, along, *sizes, depth)
+    some_neighbours = partial(_copy_first, *given, along, *sizes, count, depth)
+    transposed = partial(_transpose, *given, across, *sizes, count, depth)
+    transposed_once = partial(_transpose_few, *given, across, *sizes, count, depth)
+    one_by_one = partial(_gather, *given, across, along, panel, width, count, depth)
     full = f.compare("eq", count, constant(I64, width))
     beside = f.compare("eq", across, constant(I64, 1))
     deep = f.compare("sge", depth, constant(I64, lanes))
     rows = f.compare("eq", along, constant(I64, 1))
+    ways: list[tuple[Value, Branch]]
     ways = [(f.binary("and", full, beside), neighbours), (f.binary("and", rows, deep), transposed)]
-    if by_masks:
+    if target.has_masks(element.storage.bits):
         ways += [(beside, some_neighbours), (rows, transposed_once)]
-    _first_of(f, ways, one_by_one)
+    f.first_of(ways, one_by_one)
     f.ret()
     return name
-
-
-Way = Callable[[], Sequence[Value]]
-
-
-def _first_of(f: Function, ways: Sequence[tuple[Value, Way]], otherwise: Way) -> Sequence[Value]:
-    """The first way whose condition holds."""
-    if not ways:
-        return otherwise()
-    (condition, way), *others = ways
-    return f.if_else(condition, way, lambda: _first_of(f, others, otherwise))
 
 
 def pieces(width: int, lanes: int) -> list[tuple[int, int]]:
@@ -221,11 +196,10 @@ def _transpose_few(
     groups = [rows[first : first + lanes] for first in range(0, width, lanes)]
     turned = [transpose(f, group, 16 // element.size) for group in groups]
 
-    def store(columns: Sequence[Value], step: int) -> Sequence[Value]:
+    def store(columns: Sequence[Value], step: int) -> None:
         for group, column in enumerate(columns):
             at = f.offset(element.compute, panel, step * width + group * lanes)
             store_first(f, column, len(groups[group]), at)
-        return ()
 
     for step, columns in enumerate(zip(*turned, strict=True)):
         there = f.compare("slt", constant(I64, step), depth)

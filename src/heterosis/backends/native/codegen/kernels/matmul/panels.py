@@ -376,23 +376,23 @@ class PanelProduct:
             lambda: self._last(kernel, f, scratch),
         )
 
-    def _last(self, kernel: Kernel, f: Function, scratch: Value) -> Sequence[Value]:
+    def _last(self, kernel: Kernel, f: Function, scratch: Value) -> None:
         """The same where fewer columns exist than a panel has."""
         if not self.narrow:
-            return self._in_part(kernel, kernel, f, scratch)
+            self._in_part(kernel, kernel, f, scratch)
+            return
         narrowed = kernel.narrowed(self.narrow)
-        return f.if_else(
+        f.if_else(
             f.compare("eq", f.i64(self.width), f.i64(self.narrow)),
             lambda: self.whole(narrowed, f),
             lambda: self._in_part(kernel, narrowed, f, scratch),
         )
 
-    def whole(self, kernel: Kernel, f: Function) -> Sequence[Value]:
+    def whole(self, kernel: Kernel, f: Function) -> None:
         """The same where all columns exist that the kernel computes."""
         into = [self.to, f.i64(self.c_row), f.i64(self.rows), self.mode]
         operands = self._operands(kernel, f, self.left)
         f.call(kernel.name(self.left.code), [*operands, *into, *map(f.i64, self.place)])
-        return ()
 
     def _operands(self, kernel: Kernel, f: Function, left: EvenRows | ListedRows) -> list[Value]:
         sizes = map(f.i64, (left.where, self.runs, self.a_run, self.depth))
@@ -400,9 +400,7 @@ class PanelProduct:
         behind = f.offset(kernel.element.compute, self.panel, numbers)
         return [left.first, *sizes, self.panel, self.following or behind]
 
-    def _in_part(
-        self, kernel: Kernel, computing: Kernel, f: Function, scratch: Value
-    ) -> Sequence[Value]:
+    def _in_part(self, kernel: Kernel, computing: Kernel, f: Function, scratch: Value) -> None:
         """Tile by tile, by way of a tile of scratch memory, to which sums come as they are. What is
         `computing` may leave out columns that do not exist."""
         tile, storage = kernel.tile, kernel.element.storage
@@ -419,7 +417,6 @@ class PanelProduct:
             to = f.offset(storage, self.to, f.mul_size(i.index, self.c_row))
             sizes = [f.i64(self.c_row), height, f.i64(self.width), self.mode]
             f.call_pointer(edge, [scratch, to, *sizes, *place])
-        return ()
 
 
 def emit_rows(
@@ -554,7 +551,7 @@ def panel_sums(
 
 def _fetch_rows(
     kernel: Kernel, f: Function, left: EvenRows, row: Size, height: int, at: Size
-) -> Sequence[Value]:
+) -> None:
     """Fetch a few lines of one of the `height` rows from `row` on, in the turn that begins at depth
     `at`: all turns together fetch them all. Large operands come from memory, and the processor does
     not guess that a run of neighbours goes on in another row."""
@@ -567,7 +564,6 @@ def _fetch_rows(
     along = f.mul_size(f.binary("lshr", turn, constant(I64, bits)), lines * LINE // size)
     begin = f.offset(storage, left.first, f.add_size(start, along))
     f.prefetch(begin, lines * LINE, locality=SECOND_LEVEL)
-    return ()
 
 
 def _ahead(f: Function, v: SimpleNamespace, row: Size) -> tuple[Value, Value]:

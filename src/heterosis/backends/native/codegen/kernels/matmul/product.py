@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from types import SimpleNamespace
 
@@ -75,9 +74,8 @@ def emit_matmul(
     memory = Frame.allocate(f)
     v = SimpleNamespace(**values)
 
-    def products() -> Sequence[Value]:
+    def products() -> None:
         _each_product(kernel, problem, core, name, f, v, memory)
-        return ()
 
     work = f.compare("sgt", f.i64(f.mul_size(f.min_size(v.m, 1), f.min_size(v.n, 1))), f.i64(0))
     f.if_else(work, products)

@@ -8,7 +8,6 @@ is turned where it is, in registers, and stored as the rows that the result has.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from types import SimpleNamespace
 
 from heterosis.backends.native.codegen.emit import abi
@@ -83,9 +82,8 @@ def _emit_share(kernel: Kernel, name: str, frame: Frame, narrow: int) -> None:
 def _call(kernel: Kernel, f: Function, left: Size, narrow: int, given: list[Value]) -> None:
     """The kernel for a panel of the rows that are `left`."""
 
-    def called(each: Kernel) -> Sequence[Value]:
+    def called(each: Kernel) -> None:
         f.call(each.name("turned"), given)
-        return ()
 
     if not narrow:
         called(kernel)

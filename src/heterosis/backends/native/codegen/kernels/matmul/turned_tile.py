@@ -56,23 +56,20 @@ class _Rows:
         """Store the rows; dear epilogues are applied afterwards, in a loop."""
         f, epilogue = self.tile.f, self.tile.kernel.epilogue
 
-        def plainly(values: Sequence[Value]) -> Sequence[Value]:
+        def plainly(values: Sequence[Value]) -> None:
             # From the last one on: what stands for rows that there are not is written over.
             for row, value in reversed(list(enumerate(values))):
                 f.masked_store(value, self._place(self._inside(row)), self._mask)
-            return ()
 
-        def at_once() -> Sequence[Value]:
-            ended = [self._ended(v, self._inside(row)) for row, v in enumerate(values)]
-            return plainly(ended)
+        def at_once() -> None:
+            plainly([self._ended(v, self._inside(row)) for row, v in enumerate(values)])
 
-        def afterwards() -> Sequence[Value]:
+        def afterwards() -> None:
             plainly(values)
             many = len(values) if self.tile.rows is None else self.tile.rows
             with f.loop(0, many) as row:
                 value = self._load(values[0].type, row.index)
                 f.masked_store(self._ended(value, row.index), self._place(row.index), self._mask)
-            return ()
 
         if self.tile.accumulate is not None:
             before = values
