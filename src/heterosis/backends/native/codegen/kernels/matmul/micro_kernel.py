@@ -275,64 +275,88 @@ def emit_finish(
     are the rows, `vectors` wide, the last of which may be shorter. They are one below the other,
     unless `down` says which row of the tile each is: the last one may come several times. Of a
     single vector, a `mask` says which lanes are part of the result."""
-    element, epilogue = kernel.element, kernel.epilogue
     down = range(len(targets)) if down is None else down
-    width = max(sums[0].type.lanes, 1)
-
-    def pointer(at: int) -> Value:
-        row, j = divmod(at, vectors)
-        return f.offset(element.storage, targets[row], j * width)
-
-    def added() -> list[Value]:
-        return [
-            f.add(total, element.load(f, pointer(at), total.type.lanes, mask))
-            for at, total in enumerate(sums)
-        ]
-
-    def store(values: Sequence[Value]) -> None:
-        for at, value in enumerate(values):
-            element.store(f, value, pointer(at), mask)
-
+    end = _End(kernel, f, targets, c_row, vectors, max(sums[0].type.lanes, 1), down, mask)
     if kernel.element.splits_depth:
-        sums = f.if_else(accumulate, added, lambda: sums)
-    if epilogue is None:
-        store(sums)
+        sums = f.if_else(accumulate, lambda: end.added(sums), lambda: sums)
+    if kernel.epilogue is None:
+        end.store(sums)
         return
-    call, batch, row, column = place
-
-    def finished(total: Value, i: Size, j: Size) -> Value:
-        right = f.mul_size(j, width)
-        here = Position(call, batch, f.add_size(row, i), f.add_size(column, right), mask)
-        return epilogue(f, total, here)
-
-    def at_once() -> None:
-        store([finished(total, down[at // vectors], at % vectors) for at, total in enumerate(sums)])
-
-    def afterwards() -> None:
-        """One row after another, read from the cache: dear work is written out once, for so many
-        vectors that their chains of operations run side by side."""
-        store(sums)
-        together = vectors if vectors & (vectors - 1) == 0 else 1
-
-        def end(i: Size, j: Size, lanes: int) -> None:
-            at = f.add_size(f.mul_size(i, c_row), f.mul_size(j, width))
-            to = f.offset(element.storage, targets[0], at)
-            element.store(f, finished(element.load(f, to, lanes, mask), i, j), to, mask)
-
-        with f.loop(0, f.add_size(down[-1], 1)) as i:
-            if sums[0].type == sums[vectors - 1].type:
-                with f.loop(0, vectors, together) as j:
-                    end(i.index, j.index, together * sums[0].type.lanes)
-            else:
-                for number, total in enumerate(sums[:vectors]):
-                    end(i.index, number, total.type.lanes)
-
     # narrow types would be rounded on the way
-    finish = at_once if epilogue.is_cheap or element.converts else afterwards
+    at_once = kernel.epilogue.is_cheap or kernel.element.converts
+    finish = partial(end.at_once if at_once else end.afterwards, place, sums)
     if final is None:
         finish()
     else:
-        f.if_else(final, finish, lambda: store(sums))
+        f.if_else(final, finish, lambda: end.store(sums))
+
+
+@dataclass(frozen=True)
+class _End:
+    """Where a tile's sums go, `vectors` of `width` numbers a row, as `emit_finish` has it."""
+
+    kernel: Kernel
+    f: Function
+    targets: list[Value]
+    c_row: Value
+    vectors: int
+    width: int
+    down: Sequence[Size]
+    mask: Value | None
+
+    def _pointer(self, at: int) -> Value:
+        row, j = divmod(at, self.vectors)
+        return self.f.offset(self.kernel.element.storage, self.targets[row], j * self.width)
+
+    def added(self, sums: list[Value]) -> list[Value]:
+        """The sums and what is there."""
+        f, load = self.f, self.kernel.element.load
+        return [
+            f.add(total, load(f, self._pointer(at), total.type.lanes, self.mask))
+            for at, total in enumerate(sums)
+        ]
+
+    def store(self, values: Sequence[Value]) -> None:
+        for at, value in enumerate(values):
+            self.kernel.element.store(self.f, value, self._pointer(at), self.mask)
+
+    def at_once(self, place: list[Value], sums: list[Value]) -> None:
+        """Apply the epilogue in registers."""
+        down, vectors = self.down, self.vectors
+        self.store(
+            [
+                self._finished(place, total, down[at // vectors], at % vectors)
+                for at, total in enumerate(sums)
+            ]
+        )
+
+    def afterwards(self, place: list[Value], sums: list[Value]) -> None:
+        """Apply it to one row after another, read from the cache: dear work is written out once,
+        for so many vectors that their chains of operations run side by side."""
+        f, vectors = self.f, self.vectors
+        self.store(sums)
+        together = vectors if vectors & (vectors - 1) == 0 else 1
+        with f.loop(0, f.add_size(self.down[-1], 1)) as i:
+            if sums[0].type == sums[vectors - 1].type:
+                with f.loop(0, vectors, together) as j:
+                    self._end_again(place, i.index, j.index, together * sums[0].type.lanes)
+            else:
+                for number, total in enumerate(sums[:vectors]):
+                    self._end_again(place, i.index, number, total.type.lanes)
+
+    def _end_again(self, place: list[Value], i: Size, j: Size, lanes: int) -> None:
+        f, element = self.f, self.kernel.element
+        at = f.add_size(f.mul_size(i, self.c_row), f.mul_size(j, self.width))
+        to = f.offset(element.storage, self.targets[0], at)
+        stored = element.load(f, to, lanes, self.mask)
+        element.store(f, self._finished(place, stored, i, j), to, self.mask)
+
+    def _finished(self, place: list[Value], total: Value, i: Size, j: Size) -> Value:
+        f, epilogue = self.f, self.kernel.epilogue
+        assert epilogue is not None
+        (call, batch, row, column), right = place, f.mul_size(j, self.width)
+        here = Position(call, batch, f.add_size(row, i), f.add_size(column, right), self.mask)
+        return epilogue(f, total, here)
 
 
 def has(f: Function, mode: Value, bit: int) -> Value:
