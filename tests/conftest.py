@@ -50,6 +50,8 @@ def pytest_collection_modifyitems(config, items):
         _leave_out(config, items, set(_of_a_release(items)))
     if choose := _chooses(config):
         _leave_out(config, items, set(items) - set(choose(items)))
+    # What takes minutes comes first, or a single process would be left with it in the end.
+    items.sort(key=lambda item: item.get_closest_marker("slow") is None)
 
 
 def _leave_out(config, items, left):

@@ -8,6 +8,7 @@ family too, compiled, and written to files that the package finds it in.
 from __future__ import annotations
 
 import argparse
+import multiprocessing
 import os
 import shutil
 import sys
@@ -40,12 +41,11 @@ def _precompile(package: Path) -> None:
     from heterosis.backends.native.compile import shipped
 
     start = time.perf_counter()
-    codes = _codes(common.call_all)
-    for target, of_target in codes.items():
+    for target, entries in _entries(_codes(common.call_all)).items():
         path = Path(shipped.path_of(target, package))
         path.parent.mkdir(parents=True, exist_ok=True)
-        shipped.Archive.write(str(path), _entries(target, of_target))
-        print(f"{target.name}: {len(of_target)} functions, {path.stat().st_size:,} bytes")
+        shipped.Archive.write(str(path), entries)
+        print(f"{target.name}: {len(entries)} functions, {path.stat().st_size:,} bytes")
     print(f"{time.perf_counter() - start:.1f} s")
 
 
@@ -75,16 +75,28 @@ def _codes(run) -> dict:
     return codes
 
 
-def _entries(target, codes) -> dict[bytes, bytes]:
+_KNOWN: list = []  # (target, key, code) of all functions: what forks of this process compile
+
+
+def _entries(codes: dict) -> dict:
+    """Entries of archives, by target; as many processes as there are processors compile them."""
+    _KNOWN.extend((target, *one) for target, known in codes.items() for one in known.items())
+    entries = {target: {} for target in codes}
+    with multiprocessing.get_context("fork").Pool(len(os.sched_getaffinity(0))) as pool:
+        found = pool.imap(_entry, range(len(_KNOWN)), chunksize=8)
+        for (target, *_), (key, entry) in zip(_KNOWN, found, strict=True):
+            entries[target][key] = entry
+    return entries
+
+
+def _entry(number: int) -> tuple[bytes, bytes]:
     from heterosis.backends.native.compile import object_cache
 
+    target, text, code = _KNOWN[number]
     cache = object_cache.default_cache()
-    entries = {}
-    for text, code in codes.items():
-        key = cache.key(text, target)
-        payload = cache.read(key) or object_cache.compile_object(code.emit(target), target)
-        entries[key] = object_cache.pack(key, payload)
-    return entries
+    key = cache.key(text, target)
+    payload = cache.read(key) or object_cache.compile_object(code.emit(target), target)
+    return key, object_cache.pack(key, payload)
 
 
 if __name__ == "__main__":
