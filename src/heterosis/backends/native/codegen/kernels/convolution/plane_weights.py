@@ -6,7 +6,6 @@ the rows of planes that are copied with their padding, times those of the left o
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from types import SimpleNamespace
 
 from heterosis.backends.native.codegen.emit.builder import (
@@ -29,6 +28,7 @@ from heterosis.backends.native.codegen.kernels.convolution.planes import (
 )
 from heterosis.backends.native.codegen.kernels.convolution.problem import Problem
 from heterosis.backends.native.codegen.kernels.convolution.weights import POINTERS
+from heterosis.backends.native.codegen.kernels.matmul.dots import horizontal
 from heterosis.backends.native.codegen.kernels.matmul.micro_kernel import Kernel
 from heterosis.backends.native.codegen.target import Target
 
@@ -71,13 +71,13 @@ def emit_plane_weights(module: Module, target: Target, name: str, problem: Probl
             f.store(zero, f.offset(kernel.element.storage, v.sums, i.index))
         first = f.div_size(f.mul_size(chunk, v.images), v.chunks)
         last = f.div_size(f.mul_size(f.add_size(chunk, 1), v.images), v.chunks)
+        lines = _lines(f, kernel, v)
         with f.loop(first, last, v.together) as some:
             v.first, images = some.index, f.min_size(v.together, f.sub_size(last, some.index))
             with f.loop(0, images) as image, f.loop(0, v.channels) as channel:
                 place = f.add_size(f.mul_size(image.index, v.channels), channel.index)
                 at = f.add_size(some.index, image.index)
                 copy_plane(kernel, problem.step, f, v, at, v.group, channel.index, place)
-            lines = _lines(f, kernel, v)
             with f.loop(0, v.out_h, lines) as line:
                 v.lines = line.index, f.min_size(v.out_h, f.add_size(line.index, lines))
                 _add_products(kernel, f, v, images)
@@ -99,7 +99,7 @@ def _add_products(kernel: Kernel, f: Function, v: SimpleNamespace, images: Size)
             places = [f.add_size(f.mul_size(r, v.columns), c) for r in rows for c in columns]
             to = [f.offset(kernel.element.storage, v.sums, place) for place in places]
             before = [f.load(kernel.element.storage, pointer) for pointer in to]
-            sums = _across(f, totals)
+            sums = horizontal(f, totals)
             for pointer, old, total in zip(to, before, sums, strict=True):
                 f.store(f.add(old, total), pointer)
         reached = end
@@ -159,26 +159,3 @@ def _plane(
     mask = lanes_before(kernel, f, v.out_w, whole)
     mask = f.emit(mask.type, f"freeze {mask}")  # or every turn would find it anew
     return f.if_else(rest, lambda: down(whole, at.results, mask), lambda: at.results)
-
-
-def _across(f: Function, totals: Sequence[Value]) -> list[Value]:
-    """The sum of each vector's lanes. Two vectors become one of their halves' sums, side by side,
-    as long as there are two."""
-    vectors, lanes = list(totals), totals[0].type.lanes
-    parts = 1  # of a vector, each the sums of another one
-    while parts < lanes:
-        if len(vectors) % 2:
-            vectors.append(vectors[-1])
-        pairs = zip(vectors[::2], vectors[1::2], strict=True)
-        vectors = [_halved(f, *pair, parts) for pair in pairs]
-        parts *= 2
-    return [f.extract(vectors[i // lanes], i % lanes) for i in range(len(totals))]
-
-
-def _halved(f: Function, one: Value, other: Value, parts: int) -> Value:
-    """The parts of two vectors in turn, each half as long: the sums of its halves."""
-    lanes = one.type.lanes
-    half = lanes // parts // 2
-    begins = [lanes * source + 2 * half * part for source in (0, 1) for part in range(parts)]
-    low = [begin + lane for begin in begins for lane in range(half)]
-    return f.add(f.shuffle(one, other, low), f.shuffle(one, other, [at + half for at in low]))

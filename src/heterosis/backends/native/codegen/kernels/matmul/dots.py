@@ -307,13 +307,14 @@ def _tree(f: Function, values: list[Value]) -> Value:
 
 
 def horizontal(f: Function, vectors: list[Value]) -> list[Value]:
-    """The sum of all lanes of each of 1, 2, 4 ... vectors: halves of two vectors at a time stand
-    side by side, then halves of these."""
+    """The sum of all lanes of each vector: halves of two vectors at a time stand side by side, then
+    halves of these; the last one may come twice."""
     count, block = len(vectors), vectors[0].type.lanes
     while block > 1:
         lanes, half = vectors[0].type.lanes, block // 2
         first = [i for i in range(lanes) if i % block < half]
         if len(vectors) > 1:
+            vectors = vectors + vectors[-1:] * (len(vectors) % 2)
             first += [lanes + i for i in first]
         behind = [i + half for i in first]
         vectors = [
