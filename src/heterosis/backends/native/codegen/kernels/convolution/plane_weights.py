@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from types import SimpleNamespace
 
+from heterosis.backends.native.codegen.emit.access import first_lanes
 from heterosis.backends.native.codegen.emit.builder import (
     I64,
     Function,
@@ -22,7 +23,6 @@ from heterosis.backends.native.codegen.kernels.convolution.planes import (
     body,
     copy_plane,
     emit_entry,
-    lanes_before,
     planes_scratch_bytes,
     row_start,
 )
@@ -156,6 +156,6 @@ def _plane(
     with f.loop(0, whole, lanes, sums) as at:
         at.next = down(at.index, at.carried)
     rest = f.compare("slt", f.i64(whole), v.out_w)
-    mask = lanes_before(kernel, f, v.out_w, whole)
+    mask = first_lanes(f, f.sub_size(v.out_w, whole), lanes)
     mask = f.emit(mask.type, f"freeze {mask}")  # or every turn would find it anew
     return f.if_else(rest, lambda: down(whole, at.results, mask), lambda: at.results)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from types import SimpleNamespace
 
 from heterosis.backends.native.codegen.emit import abi
-from heterosis.backends.native.codegen.emit.access import lane_numbers
+from heterosis.backends.native.codegen.emit.access import first_lanes
 from heterosis.backends.native.codegen.emit.builder import (
     I8,
     I64,
@@ -256,7 +256,8 @@ def _copy_vectors(
         if last is None:
             loaded.append(f.load(vector, pointer))
         else:
-            loaded.append(f.masked_load(vector, pointer, lanes_before(kernel, f, last, here)))
+            mask = first_lanes(f, f.sub_size(last, here), lanes)
+            loaded.append(f.masked_load(vector, pointer, mask))
     place = f.div_size(f.sub_size(at, v.low_w), step)
     for phase in range(step):
         value = loaded[0]
@@ -271,12 +272,3 @@ def row_start(kernel: Kernel, f: Function, v: SimpleNamespace, d: Value, h: Valu
     row = f.mul_size(f.mul_size(d, v.stride_d), v.reach_h)
     row = f.add_size(row, f.mul_size(h, v.stride_h))
     return f.offset(kernel.element.storage, v.copy, f.mul_size(row, v.pitch))
-
-
-def lanes_before(kernel: Kernel, f: Function, end: Size, at: Size) -> Value:
-    """The lanes from `at` on that come before `end`."""
-    integer = kernel.element.compute.as_integer
-    left = f.i64(f.sub_size(end, at))
-    narrow = left if integer == I64 else f.convert("trunc", left, integer)
-    numbers = lane_numbers(f, kernel.tile.lanes, integer)
-    return f.compare("slt", numbers, f.splat(narrow, kernel.tile.lanes))
