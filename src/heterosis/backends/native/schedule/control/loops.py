@@ -7,6 +7,7 @@ What a turn only writes parts of stays where the result is to stand.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 from heterosis.backends.native.codegen.emit.builder import I8, I64, Function, Value
 from heterosis.backends.native.codegen.kernel import KernelCode, Machine
@@ -119,13 +120,8 @@ def settled_at(
 ) -> None:
     """Copy what a loop has carried last to where the results are to stand, unless it is there."""
     for type_, last, result in zip(types, found, results, strict=True):
-        stands = f.compare("eq", last, result)
-        f.if_else(stands, lambda: (), lambda: _copied(f, last, result, type_))  # noqa: B023
-
-
-def _copied(f: Function, source: Value, target: Value, type_: TensorType) -> tuple[()]:
-    _copy(f, source, target, type_.nbytes)
-    return ()
+        copied = partial(_copy, f, last, result, type_.nbytes)
+        f.if_else(f.compare("ne", last, result), copied)
 
 
 def _scan(node: Node, inputs: Places, outputs: Places, machine: Machine) -> KernelCode:
