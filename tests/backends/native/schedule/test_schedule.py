@@ -9,6 +9,7 @@ from heterosis.backends.native.codegen.emit.program import function_for_known_si
 from heterosis.backends.native.codegen.kernel import Machine, OpaqueCall
 from heterosis.backends.native.codegen.nest import Apply, Buffer, Load, Nest, Reduce
 from heterosis.backends.native.codegen.target import AVX2
+from heterosis.backends.native.loops import inlining
 from heterosis.backends.native.loops.inlining import Loops
 from heterosis.backends.native.schedule.materialize import compared_sums, kept_values
 from heterosis.backends.native.schedule.schedule import schedule
@@ -557,6 +558,18 @@ def test_a_nest_that_is_cut_computes_compared_sums_once(monkeypatch):
     assert compared in kept_values(Program((x,), (value,)))
     monkeypatch.setattr(settings, "check", True)
     assert [reductions(nest) for nest in optimized_plan([x], value).kernels] == [4, 2]
+
+
+def test_where_steps_are_too_many_for_one_nest_compared_sums_are_computed_once(monkeypatch):
+    x = array(4, 5)
+    sums = value = total(x, axis=1)
+    for _ in range(6):
+        value = exp(value)
+    reached = REGISTRY["equal"].operation(add(sums, sums), largest(value))
+    monkeypatch.setattr(settings, "check", True)
+    assert [reductions(nest) for nest in optimized_plan([x], reached).kernels] == [1, 1]
+    monkeypatch.setattr(inlining, "_MOST_NESTED", 5)
+    assert [reductions(nest) for nest in optimized_plan([x], reached).kernels] == [1, 0, 1]
 
 
 def _in_columns(row):

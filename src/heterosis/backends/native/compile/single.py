@@ -10,7 +10,7 @@ from heterosis.backends.native.codegen.emit.function import FunctionCode, functi
 from heterosis.backends.native.codegen.kernel import Machine, Schedule
 from heterosis.backends.native.codegen.nest import Buffer, Load, Nest, Operand
 from heterosis.backends.native.compile.plans import check_room, machine, machine_code, plan_facts
-from heterosis.backends.native.schedule.materialize import compared_sums
+from heterosis.backends.native.schedule.materialize import kept_in_one_operation
 from heterosis.backends.native.schedule.schedule import schedule
 from heterosis.ir.primitives.windows import CONVOLVE
 from heterosis.ir.program import NUMBER, Program
@@ -83,7 +83,7 @@ def _scheduled(
 ) -> Schedule:
     return schedule(
         program, layouts, into, on,
-        views=views, in_place=in_place, kept=dict.fromkeys(compared_sums(program), ()),
+        views=views, in_place=in_place, kept=kept_in_one_operation(program),
     )  # fmt: skip
 
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from heterosis.backends.native.codegen import tables
+from heterosis.backends.native.loops.inlining import deep_nodes
 from heterosis.backends.native.schedule.epilogues import Uses
 from heterosis.backends.native.schedule.horizontal_fusion import sharing
 from heterosis.ir.primitives.families import (
@@ -52,13 +53,21 @@ def kept_values(program: Program) -> Kept:
     for work, taken in _updates(program, uses):
         several = (several - work) | taken
     kept = several | _too_long(nodes, several)
+    kept |= set(deep_nodes(uses.order, {value for node in kept for value in node.outputs}))
     compared = {value.node for value in compared_sums(program)}
     if not kept.issuperset(compared):  # what was cut, or is kept no more, changed who needs them
         kept |= compared & _needed_by_several(program, nodes, compared, kept)
     found: dict[Value, tuple[Value, ...]] = {
-        Value(node): () for node in kept if not isinstance(node.primitive, Leaf)
+        value: () for node in kept if not isinstance(node.primitive, Leaf) for value in node.outputs
     }
     return found | {value: values for values, _ in heirs for value in values}
+
+
+def kept_in_one_operation(program: Program) -> Kept:
+    """The same for an operation, whose nests compute what they need themselves where they can."""
+    kept = dict.fromkeys(compared_sums(program), ())
+    deep = (value for node in deep_nodes(Uses(program).order, kept) for value in node.outputs)
+    return kept | dict.fromkeys(deep, ())
 
 
 def unrearranged(value: Value) -> Value:

@@ -22,7 +22,6 @@ from types import MappingProxyType
 from heterosis.backends.native.codegen.kernel import Machine, Place, Schedule
 from heterosis.backends.native.codegen.nest import Buffer, Nest, known
 from heterosis.backends.native.loops import kinds as nests
-from heterosis.backends.native.loops.inlining import deep_nodes
 from heterosis.backends.native.schedule import (
     control,  # noqa: F401 - the kernels of choices and loops
     horizontal_fusion,
@@ -211,10 +210,8 @@ class Scheduler:
             if value not in self.placement and (joins or self._is_written_as_shown(value)):
                 self.placement.settle(value, self.temporary(value.type))
         reduced: list[Value] = []
-        deep = set(deep_nodes(self.uses.order, self.kept))
         for node in self.uses.order:
-            needed = self.kept if node not in deep else node.outputs
-            kept = [v for v in node.outputs if v in needed and node not in self.inside]
+            kept = [v for v in node.outputs if v in self.kept and node not in self.inside]
             if type(node.primitive) is Reduction:
                 reduced += kept
             elif isinstance(node.primitive, Opaque):
