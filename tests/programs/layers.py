@@ -43,6 +43,32 @@ def attending(draft: Draft) -> None:
 
 
 @kind(0.1)
+def recurring(draft: Draft) -> None:
+    """Recurrent layers, for hunts of their own: rows enough for several threads among them."""
+    recurrent(draft)
+
+
+@kind(0.1)
+def filtering(draft: Draft) -> None:
+    """Filters with gradients, which several images are summed up for: for hunts of their own."""
+    if draft.special:
+        return
+    dtype, (channels, group) = _floats(draft), draft.among(_IN_GROUPS)
+    extents = draft.among(((33,), (9, 17), (12, 5), (3, 4, 9)))
+    kernel = tuple(draft.among((1, 2, 3, 3)) for _ in extents)
+    data = draft.argument((draft.among((4, 5, 9)), channels, *extents), dtype, -1, 1)
+    groups = channels // group
+    shape = (groups * draft.among((1, 2, 3, 5, 8)), group, *kernel)
+    weight = (draft.constant if draft.mode == "inside" else draft.argument)(shape, dtype, -1, 1)
+    stride, dilate = ([draft.among((1, 1, 2)) for _ in extents] for _ in range(2))
+    pad = tuple(draft.whole(0, size // 2) for size in kernel)
+    more = f"kernel={kernel}, stride={tuple(stride)}, dilate={tuple(dilate)}, pad={pad}"
+    text = f"npx.convolution({{0}}, {{1}}, {more}, num_group={groups}, no_bias=True)"
+    absolute = 8.0 * prod(kernel) * group  # as of tiles
+    draft.step("layer", text, data, weight, rounding=ACCUMULATES, absolute=absolute)
+
+
+@kind(0.1)
 def large(draft: Draft) -> None:
     """What kernels do block by block and in shares, for hunts of its own: once a program, since
     its meaning takes NumPy long."""
