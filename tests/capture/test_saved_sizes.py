@@ -45,6 +45,24 @@ def branches(x, y):
     return z.reshape(-1) / n + n**0.5, {"last": z[-1], "half": z[: n // 2]}
 
 
+def test_filters_in_groups_saved_and_called_with_others(path):
+    """Groups of filters are a reshape that holds for numbers of filters that they divide."""
+
+    def convolved(x, weight):
+        return npx.convolution(x, weight, kernel=(3, 3), num_group=4, no_bias=True)
+
+    x, weights = floats(2, 8, 6, 5), {n: np.array(floats(n, 2, 3, 3, seed=n)) for n in (12, 20)}
+    compiled = heterosis.hybridize(convolved, dynamic=True)
+    compiled(np.array(x), weights[12])
+    heterosis.save(compiled, path)
+    loaded = heterosis.load(path)
+    for weight in weights.values():
+        expected = convolved(np.array(x), weight).asnumpy()
+        assert loaded(np.array(x), weight).asnumpy() == pytest.approx(expected, abs=1e-4)
+    with pytest.raises(ArgumentError):
+        loaded(np.array(x), np.array(floats(10, 2, 3, 3)))
+
+
 def test_saved_at_one_and_called_at_others(path):
     net = mlp()
     net.hybridize(dynamic=True)

@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from heterosis.ir.sizes import Size, named, parse_size
+from heterosis.ir.sizes import Size, are_equal_if_exact, named, parse_size
 from heterosis.ir.types import TensorType
 from heterosis.runtime.errors import ProgramError, ShapeError, UnsupportedError
 
@@ -103,6 +103,24 @@ ISOLATED = {
 def test_what_a_factor_must_be_for_a_size_to_be_nothing(text, expected):
     found = parse_size(text).isolated()
     assert (found and tuple(map(str, found))) == expected
+
+
+IF_EXACT = [
+    ("6*n", "48*(n//8)", True),
+    ("n*m", "4*(n//2)*(m//2)", True),
+    ("n", "6*((n//2)//3)", True),
+    ("n + 1", "2*((n + 1)//2)", True),
+    ("6*n", "6*n", True),
+    ("6*n", "40*(n//8)", False),
+    ("n", "2*(n//2) + 1", False),
+    ("n", "2*(m//2)", False),
+]
+
+
+@pytest.mark.parametrize("one, other, expected", IF_EXACT)
+def test_what_is_equal_where_quotients_leave_no_rest(one, other, expected):
+    assert are_equal_if_exact(parse_size(one), parse_size(other)) is expected
+    assert are_equal_if_exact(6, 6) and not are_equal_if_exact(parse_size(one), 6)
 
 
 def test_one_unknown_follows_from_a_value():

@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from fractions import Fraction
 from math import gcd
 from typing import Any, TypeAlias
 
@@ -226,6 +227,27 @@ def _factor_at(factor: Factor, values: Mapping[Any, Extent]) -> Extent:
     if isinstance(factor, Quotient):
         return factor.numerator.at(values) // factor.divisor
     return Size(((factor, 1),))
+
+
+def are_equal_if_exact(one: Extent, other: Extent) -> bool:
+    """Whether two sizes are equal wherever none of their quotients leaves a rest."""
+    return _if_exact(one) == _if_exact(other)
+
+
+def _if_exact(extent: Extent) -> Extent:
+    """A size of whose quotients nothing is rounded, so that coefficients are fractions."""
+    if not isinstance(extent, Size):
+        return extent
+    found: Any = extent.number
+    for term, coefficient in extent.terms:
+        value: Any = coefficient
+        for factor in _factors(term):
+            if isinstance(factor, Quotient):
+                value = _if_exact(factor.numerator) * (value * Fraction(1, factor.divisor))
+            else:
+                value = Size(((factor, 1),)) * value
+        found = found + value
+    return found
 
 
 def _summed(terms: Iterable[tuple[Term, int]], number: int) -> Extent:

@@ -13,6 +13,7 @@ import numpy
 
 from heterosis.ir.primitives.expected import operands
 from heterosis.ir.primitives.families import View
+from heterosis.ir.sizes import are_equal_if_exact
 from heterosis.ir.types import TensorType
 from heterosis.runtime.errors import ShapeError
 
@@ -67,8 +68,12 @@ def _check_count(x: TensorType, wanted: int, **given: Sequence[int]) -> None:
 
 
 def reshaped(x: TensorType, shape: Shape) -> TensorType:
-    """The same elements in the same order."""
-    if prod(shape) != x.size:
+    """The same elements in the same order.
+
+    Of open extents, a part is a quotient: that it is exact is a condition of whoever uses the
+    program, since the shape of the call at hand was found to be one.
+    """
+    if prod(shape) != x.size and not are_equal_if_exact(prod(shape), x.size):
         raise ShapeError(f"cannot give {x.size} elements of shape {x.shape} the shape {shape}.")
     return _typed(x, shape)
 
