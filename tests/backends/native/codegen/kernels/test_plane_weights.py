@@ -72,6 +72,16 @@ def test_planes_are_taken_where_they_pay(rows, channels, size, tasks, kind):
     assert choose_for_weights(*facts, small_steps=True, tasks=tasks) == kind
 
 
+@pytest.mark.parametrize("rows, channels, size, kind", [
+    (16, 16, 32, {"winograd": 4}), (24, 24, 28, {"winograd": 4}), (64, 16, 28, {"winograd": 4}),
+    (8, 8, 28, {"planes": True}), (16, 3, 32, {"planes": True}), (4, 32, 28, {"planes": True}),
+])  # fmt: skip
+def test_with_narrower_vectors_tiles_pay_sooner(rows, channels, size, kind):
+    """What is multiplied costs twice as much there, and a transform as much as with wide ones."""
+    facts = ("float32", 8, rows, channels, (1, 3, 3), (1, size, size), AVX2)
+    assert choose_for_weights(*facts, small_steps=True, tasks=8) == kind
+
+
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("target", [AVX512, AVX2], ids=lambda t: t.name)
 def test_the_loops_down_the_lines_spill_nothing(target, dtype):

@@ -14,8 +14,9 @@ from heterosis.ir.types import ITEMSIZE
 
 # What it takes to transform an element of a tile, and of a filter, in multiplications.
 _TRANSFORM, _FILTER = 10, 8
-# The same of the gradient of filters, which comes from memory, a sum for each place.
-_TRANSFORM_BACK, _GRADIENT = 60, 40
+# The same of the gradient of filters, which comes from memory, a sum for each place. To transform
+# takes as long with wide vectors as with narrow ones, which multiply less in that time: a lane.
+_TRANSFORM_BACK, _GRADIENT = 3.75, 40
 # What it takes there to pack an element of a window, and to multiply one of a plane, for which
 # there are tasks enough for many threads.
 _PACKING, _PLANES, _MANY_TASKS = 30, 1.5, 4
@@ -71,9 +72,10 @@ def choose_for_weights(
     flat = kernel[0] == out[0] == 1
     if not (_takes_tiles(dtype, kernel) and small_steps and flat and channels >= target.lanes(4)):
         return best
+    transform = _TRANSFORM_BACK * target.lanes(4)
     for m in FILTERS:
         tiles = images * _tiles(m, out)
-        cost = _tile_products(m, rows, channels, tiles, _GRADIENT, _TRANSFORM_BACK)
+        cost = _tile_products(m, rows, channels, tiles, _GRADIENT, transform)
         if cost < _TILES_WORTH * least and span(m) ** 2 * rows * channels <= _MOST_SUMS:
             best, least = {"winograd": m}, cost / _TILES_WORTH
     return best
@@ -106,7 +108,7 @@ def _tiles(m: int, out: tuple[int, ...]) -> int:
 
 
 def _tile_products(
-    m: int, rows: int, inputs: int, tiles: int, filters: int, transform: int = _TRANSFORM
+    m: int, rows: int, inputs: int, tiles: int, filters: int, transform: float = _TRANSFORM
 ) -> float:
     """What the tiles of all planes take, for each row and input."""
     transforms = transform / rows + transform / inputs
