@@ -238,7 +238,7 @@ def _if_exact(extent: Extent) -> Extent:
     """A size of whose quotients nothing is rounded, so that coefficients are fractions."""
     if not isinstance(extent, Size):
         return extent
-    found: Any = extent.number
+    found: Extent = extent.number
     for term, coefficient in extent.terms:
         value: Any = coefficient
         for factor in _factors(term):

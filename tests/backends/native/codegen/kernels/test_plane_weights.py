@@ -82,6 +82,15 @@ def test_with_narrower_vectors_tiles_pay_sooner(rows, channels, size, kind):
     assert choose_for_weights(*facts, small_steps=True, tasks=8) == kind
 
 
+@pytest.mark.parametrize("rows, channels, size, kind", [
+    (50, 20, 8, {}), (16, 16, 8, {}), (16, 6, 10, {}), (20, 1, 24, {"planes": True}),
+    (8, 8, 40, {"planes": True}),
+])  # fmt: skip
+def test_with_few_registers_lines_cost_more(rows, channels, size, kind):
+    facts = ("float32", 64, rows, channels, (1, 5, 5), (1, size, size), AVX2)
+    assert choose_for_weights(*facts, small_steps=True, tasks=8) == kind
+
+
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("target", [AVX512, AVX2], ids=lambda t: t.name)
 def test_the_loops_down_the_lines_spill_nothing(target, dtype):

@@ -17,9 +17,11 @@ _TRANSFORM, _FILTER = 10, 8
 # The same of the gradient of filters, which comes from memory, a sum for each place. To transform
 # takes as long with wide vectors as with narrow ones, which multiply less in that time: a lane.
 _TRANSFORM_BACK, _GRADIENT = 3.75, 40
-# What it takes there to pack an element of a window, and to multiply one of a plane, for which
-# there are tasks enough for many threads.
-_PACKING, _PLANES, _MANY_TASKS = 30, 1.5, 4
+# What it takes there to pack an element of a window. By the number of registers, what it takes to
+# multiply one of a plane, and as how many more of them a line counts: few registers hold small
+# tiles, which begin more often. There are tasks enough of them for many threads.
+_PACKING, _MANY_TASKS = 30, 4
+_PLANES = {32: (1.5, 0), 16: (1.75, 8)}
 # Tiles need more memory and are less exact, and turning takes time: by how much they must be
 # cheaper.
 _TILES_WORTH, _TURNING_WORTH = 0.85, 0.93
@@ -65,8 +67,9 @@ def choose_for_weights(
     best: dict[str, int] = {}
     least = windows * images * prod(out) * prod(kernel)
     if prod(kernel) > 1 and tasks >= _MANY_TASKS:
-        elements = images * prod(out[:-1]) * _up(out[-1], target.lanes(ITEMSIZE[dtype]))
-        cost = _PLANES * elements * prod(kernel)
+        one, begun = _PLANES[target.vector_registers]
+        line = _up(out[-1], target.lanes(ITEMSIZE[dtype])) + begun
+        cost = one * images * prod(out[:-1]) * line * prod(kernel)
         if cost < least:
             best, least = {"planes": True}, cost
     flat = kernel[0] == out[0] == 1
