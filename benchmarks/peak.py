@@ -33,13 +33,20 @@ def _program(lanes: int) -> str:
     ])  # fmt: skip
 
 
+def _features():
+    """What the compiler can use of the processor, by name."""
+    from llvmlite import binding
+
+    return binding.get_host_cpu_features()
+
+
 def _compiled(lanes: int):
     """The loop, and what must stay alive for it."""
     from llvmlite import binding
 
     binding.initialize_native_target()
     binding.initialize_native_asmprinter()
-    features = binding.get_host_cpu_features().flatten()
+    features = _features().flatten()
     machine = binding.Target.from_default_triple().create_target_machine(
         cpu=binding.get_host_cpu_name(), features=features + ",-prefer-256-bit", opt=2
     )
@@ -51,8 +58,7 @@ def _compiled(lanes: int):
 
 def seconds_an_operation(threads: int) -> float:
     """Seconds for a floating-point operation, of this many threads together."""
-    with open("/proc/cpuinfo") as file:
-        lanes = 16 if "avx512f" in file.read() else 8
+    lanes = 16 if _features().get("avx512f") else 8
     work, engine = _compiled(lanes)
 
     def run():

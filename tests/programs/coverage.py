@@ -12,11 +12,14 @@ from typing import Any
 
 import heterosis
 
-PASSES = os.path.join(os.path.dirname(heterosis.__file__), "passes")
+_PACKAGE = os.path.dirname(heterosis.__file__)
+_COMPILER = tuple(
+    os.path.join(_PACKAGE, *folder, "") for folder in (["passes"], ["backends", "native"])
+)
 
 
 class Lines:
-    """Notes the lines that run in the passes' files, and the names of called operations."""
+    """Notes the lines that run in the compiler's files, and the names of called operations."""
 
     def __init__(self) -> None:
         self.seen: dict[str, set[int]] = defaultdict(set)
@@ -28,7 +31,7 @@ class Lines:
 
     def _entered(self, frame: FrameType, event: str, argument: Any) -> Any:
         file = frame.f_code.co_filename
-        if file.startswith(PASSES):
+        if file.startswith(_COMPILER):
             self.seen[file].add(frame.f_lineno)
             return self._stepped
         if file == self._record_file and frame.f_code.co_name in ("plan", "traced"):
@@ -42,16 +45,22 @@ class Lines:
 
 
 def table(seen: Mapping[str, set[int]]) -> Iterator[str]:
-    """A line for each file of the passes: how much of its functions ran, and what did not."""
-    for name in sorted(os.listdir(PASSES)):
-        if not name.endswith(".py") or name == "__init__.py":
-            continue
-        path = os.path.join(PASSES, name)
+    """A line for each file of the compiler: how much of its functions ran, and what did not."""
+    for path in _files():
         with open(path, encoding="utf-8") as file:
             wanted = set(_lines(compile(file.read(), path, "exec")))
+        if not wanted:
+            continue
         missed = sorted(wanted - seen.get(path, set()))
-        part = 100 * (len(wanted) - len(missed)) / max(len(wanted), 1)
-        yield f"{part:5.0f}% of {len(wanted):4} lines {name:16} without {_ranges(missed)}"
+        part = 100 * (len(wanted) - len(missed)) / len(wanted)
+        name = os.path.relpath(path, _PACKAGE)
+        yield f"{part:5.0f}% of {len(wanted):4} lines {name:48} without {_ranges(missed)}"
+
+
+def _files() -> Iterator[str]:
+    for folder in _COMPILER:
+        for path, _, names in sorted(os.walk(folder)):
+            yield from (os.path.join(path, name) for name in sorted(names) if name.endswith(".py"))
 
 
 def _lines(code: CodeType) -> Iterator[int]:
