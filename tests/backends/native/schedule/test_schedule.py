@@ -1,5 +1,6 @@
 """What becomes one loop nest, what needs memory, and which dimensions are left."""
 
+import cProfile
 from functools import reduce
 
 import pytest
@@ -570,6 +571,16 @@ def test_where_steps_are_too_many_for_one_nest_compared_sums_are_computed_once(m
     assert [reductions(nest) for nest in optimized_plan([x], reached).kernels] == [1, 1]
     monkeypatch.setattr(inlining, "_MOST_NESTED", 5)
     assert [reductions(nest) for nest in optimized_plan([x], reached).kernels] == [1, 0, 1]
+
+
+def test_chains_of_extremes_are_scheduled_in_time_that_grows_with_their_length():
+    def calls(count):
+        x, value = _repeated_part("softmax", count)
+        profile = cProfile.Profile()
+        profile.runcall(kept_values, Program((x,), (value,)))
+        return sum(entry.callcount for entry in profile.getstats())
+
+    assert calls(40) < 3 * calls(20)
 
 
 def _in_columns(row):

@@ -84,17 +84,10 @@ def compared_sums(program: Program) -> set[Value]:
     """
     nodes = list(program.nodes())
     users = Counter(value for node in nodes for value in node.inputs)
+    extremes = (node for node in nodes if node.primitive in (MAX, MIN))
     found: set[Value] = set()
-    for node in nodes:
-        if node.primitive in (MAX, MIN):
-            found |= _sums_below(node.inputs[0], users)
-    return found
-
-
-def _sums_below(operand: Value, users: Counter[Value]) -> set[Value]:
-    found: set[Value] = set()
-    seen: set[tuple[Value, bool]] = set()
-    stack = [(operand, False)]
+    seen: set[tuple[Value, bool]] = set()  # below any extreme: chains of them take no longer
+    stack = [(node.inputs[0], False) for node in extremes]
     while stack:
         value, shared = stack.pop()
         shared = shared or users[value] > 1
