@@ -8,6 +8,7 @@ what it has twice comes first where it is met first.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial, reduce
@@ -26,7 +27,7 @@ from heterosis.backends.native.codegen.emit.builder import (
     Value,
     constant,
 )
-from heterosis.backends.native.codegen.emit.reducers import above, maximum, minimum
+from heterosis.backends.native.codegen.emit.reducers import above
 from heterosis.backends.native.codegen.target import Target
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
 
 BLOCK = 4096
 _TOGETHER = 4  # vectors, none of which waits for another
-_ASKED = 4  # vectors that are searched at a time
+_ASKED = 128  # bytes that are searched at a time (measured with 64 to 512)
 # How many bytes ahead to fetch: while a place is looked for, the next rows arrive. Of elements
 # of fewer bits there is less to wait for.
 _AHEAD, _WIDE = 4096, 32
@@ -133,7 +134,6 @@ class _Elements:
     ) -> None:
         self.dtype, self.name = dtype, name
         self.stored, self.computed = STORED[dtype], COMPUTED[dtype]
-        self.better = minimum if smallest else maximum
         self.smallest = smallest
         self.lanes = target.lanes(self.computed.bits // 8)
         parameters = [("elements", PTR), ("count", I64)]
@@ -173,27 +173,54 @@ class _Elements:
         """Of as many elements as a vector has, or more."""
         last = f.sub(count, f.i64(self.lanes))
         step = _TOGETHER * self.lanes
+        nothing = constant(Type(f"i{self.computed.bits}", self.lanes), 0)
+        seen = [nothing] * (_TOGETHER // 2 if self.computed.is_float else 0)
         state = [self._load(f, elements, 0)] * _TOGETHER
-        with f.loop(0, f.round_down(count, step), step, carried=state) as loop:
-            starts = [f.add_size(loop.index, i * self.lanes) for i in range(_TOGETHER)]
+        with f.loop(0, f.round_down(count, step), step, carried=[*state, *seen]) as loop:
             if self.stored.bits >= _WIDE:
                 ahead = f.offset(I8, f.offset(self.stored, elements, loop.index), _AHEAD)
                 f.prefetch(ahead, step * self.stored.bits // 8)
-            loop.next = [
-                self.better(f, self.dtype, self._load(f, elements, start), own)
-                for start, own in zip(starts, loop.carried, strict=True)
-            ]
-        with f.loop(f.round_down(count, step), count, self.lanes, carried=loop.results[:1]) as rest:
-            at = f.min_size(rest.index, last)
-            rest.next = [self.better(f, self.dtype, self._load(f, elements, at), rest.carried[0])]
-        found = [*rest.results, *loop.results[1:]]
-        while len(found) > 1:
-            found = [self.better(f, self.dtype, found[0], found[1]), *found[2:]]
-        (best,), lanes = found, self.lanes
+            starts = [f.add_size(loop.index, i * self.lanes) for i in range(_TOGETHER)]
+            given = [self._load(f, elements, start) for start in starts]
+            best, seen = loop.carried[:_TOGETHER], loop.carried[_TOGETHER:]
+            pairs = zip(given[::2], given[1::2], seen, strict=False)
+            loop.next = [self._better(f, x, own) for x, own in zip(given, best, strict=True)]
+            loop.next += [self._without_order(f, *pair) for pair in pairs]
+        best, seen = loop.results[:_TOGETHER], loop.results[_TOGETHER:]
+        carried = [best[0], *seen[:1]]
+        with f.loop(f.round_down(count, step), count, self.lanes, carried=carried) as rest:
+            x = self._load(f, elements, f.min_size(rest.index, last))
+            own, *noted = rest.carried
+            rest.next = [self._better(f, x, own)]
+            rest.next += [self._without_order(f, x, x, before) for before in noted]
+        found = self._of_lanes(f, reduce(partial(self._better, f), [*best[1:], rest.results[0]]))
+        if not seen:
+            return found
+        any_seen = reduce(partial(f.binary, "or"), [*seen[1:], rest.results[1]])
+        some = self._bits(f, f.compare("ne", any_seen, nothing))
+        is_number = f.compare("eq", some, constant(some.type, 0))
+        return f.select(is_number, found, constant(self.computed, math.nan))
+
+    def _better(self, f: Function, a: Value, b: Value) -> Value:
+        """The better of two, lane by lane; any of both if one is no number."""
+        pair = (b, a) if self.smallest else (a, b)
+        return f.select(above(f, self.dtype, *pair), a, b)
+
+    def _without_order(self, f: Function, a: Value, b: Value, before: Value) -> Value:
+        """Lanes in which one of two is no number, or that were noted `before`: all bits are set.
+
+        To ask about two numbers takes no longer than about one, and half as long as to let each
+        decide which of two is the better.
+        """
+        return f.binary("or", before, f.convert("sext", f.compare("uno", a, b), before.type))
+
+    def _of_lanes(self, f: Function, best: Value) -> Value:
+        """The best of a vector's numbers."""
+        lanes = self.lanes
         while lanes > 1:
             lanes //= 2
             halves = (f.shuffle(best, best, range(i, i + lanes)) for i in (0, lanes))
-            best = self.better(f, self.dtype, *halves)
+            best = self._better(f, *halves)
         return f.extract(best, 0)
 
     def _first_met(self, f: Function, elements: Value, count: Value, extreme: Value) -> Value:
@@ -216,33 +243,46 @@ class _Elements:
     def _first(
         self, f: Function, elements: Value, count: Value, is_met: Callable[[Value], Value]
     ) -> Value:
-        """The first place that is met, in as many elements as a vector has, or more. Several
-        vectors are asked at a time, of which the last may begin earlier."""
-        last = f.sub(count, f.i64(self.lanes))
-        each = [i * self.lanes for i in range(_ASKED)]
-        none = constant(Type("i1", self.lanes), 0)
-        with f.repeat([f.i64(0), f.i64(0), *[none] * _ASKED]) as loop:
-            first = loop.carried[0]
-            starts = [f.i64(f.min_size(f.add_size(first, before), last)) for before in each]
-            met = [is_met(self._load(f, elements, start)) for start in starts]
-            following = f.add(first, f.i64(_ASKED * self.lanes))
-            loop.next = [following, first, *met]
-            some = self._bits(f, reduce(partial(f.binary, "or"), met))
+        """The first place that is met, in as many elements as a vector has, or more."""
+        several = min(8 * _ASKED // self.computed.bits, 64) // self.lanes  # one bit for each
+        if several == 1:
+            return self._first_of(f, elements, count, is_met, 1)
+        many = f.compare("sge", count, f.i64(several * self.lanes))
+        found = f.if_else(
+            many,
+            lambda: [self._first_of(f, elements, count, is_met, several)],
+            lambda: [self._first_of(f, elements, count, is_met, 1)],
+        )
+        return found[0]
+
+    def _first_of(
+        self, f: Function, elements: Value, count: Value, is_met: Callable[[Value], Value],
+        vectors: int,
+    ) -> Value:  # fmt: skip
+        """The same in as many elements as so many vectors have, or more. These are asked at a time;
+        the last ones begin earlier, so that they are whole."""
+        together = vectors * self.lanes
+
+        def met(first: Value) -> list[Value]:
+            starts = [f.add_size(first, i * self.lanes) for i in range(vectors)]
+            return [is_met(self._load(f, elements, start)) for start in starts]
+
+        last = f.sub(count, f.i64(together))
+        with f.repeat([f.i64(0), f.i64(0)]) as loop:
+            at, _ = loop.carried
+            first = f.i64(f.min_size(at, last))
+            some = self._bits(f, reduce(partial(f.binary, "or"), met(first)))
+            following = f.add(at, f.i64(together))
             nowhere = f.compare("eq", some, constant(some.type, 0))
+            loop.next = [following, first]
             loop.more = f.binary("and", nowhere, f.compare("slt", following, count))
-        _, first, *met = loop.results
-        place = f.i64(0)
-        for before, here in reversed([*zip(each, met, strict=True)]):
-            bits = self._bits(f, here)
-            number = f.call(f"llvm.cttz.{bits.type}", [bits, constant(Type("i1"), 0)], bits.type)
-            number = number if bits.type == I64 else f.convert("zext", number, I64)
-            start = f.i64(f.min_size(f.add_size(first, before), last))
-            is_there = f.compare("ne", bits, constant(bits.type, 0))
-            place = f.select(is_there, f.add(start, number), place)
-        return place
+        _, first = loop.results
+        bits = self._bits(f, _side_by_side(f, met(first)))
+        number = f.call(f"llvm.cttz.{bits.type}", [bits, constant(Type("i1"), 0)], bits.type)
+        return f.add(first, number if bits.type == I64 else f.convert("zext", number, I64))
 
     def _bits(self, f: Function, truths: Value) -> Value:
-        return f.convert("bitcast", truths, Type(f"i{self.lanes}"))
+        return f.convert("bitcast", truths, Type(f"i{truths.type.lanes}"))
 
     def _one_by_one(self, f: Function, elements: Value, count: Value) -> list[Value]:
         """The extreme of few elements, and its place."""
@@ -259,3 +299,12 @@ class _Elements:
                 takes = f.binary("or", takes, none)
             loop.next = [f.select(takes, x, best), f.select(takes, loop.index, place)]
         return loop.results
+
+
+def _side_by_side(f: Function, vectors: list[Value]) -> Value:
+    """A power of two of vectors as one."""
+    while len(vectors) > 1:
+        lanes = 2 * vectors[0].type.lanes
+        pairs = zip(vectors[::2], vectors[1::2], strict=True)
+        vectors = [f.shuffle(low, high, range(lanes)) for low, high in pairs]
+    return vectors[0]
