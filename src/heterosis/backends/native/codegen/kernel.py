@@ -19,10 +19,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Machine:
-    """What code is generated for: the instructions, and how many threads may share a kernel."""
+    """What code is generated for: the instructions, how many threads may share a kernel, and the
+    bytes of the second-level cache that each has."""
 
     target: Target
     workers: int
+    near: int = 1 << 20
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -108,7 +109,11 @@ def machine_code(code: FunctionCode | ProgramCode) -> _core.Function | None:
 
 @cache
 def _machine(target: Target, threads: int) -> Machine:
-    return Machine(target, threads)
+    try:
+        near = os.sysconf("SC_LEVEL2_CACHE_SIZE")
+    except (OSError, ValueError):  # not every C library knows it, nor every system
+        near = 0
+    return Machine(target, threads, near) if near > 0 else Machine(target, threads)
 
 
 def machine() -> Machine:

@@ -42,7 +42,7 @@ def key(
         return None
     # A plan that was never checked does not count as checked.
     given = f"{layouts}\n{parameters}\n{sorted(written.items())}"
-    facts = f"{kind}\n{text}\n{given}\n{machine.workers}\n{settings.check}"
+    facts = f"{kind}\n{text}\n{given}\n{machine.workers}\n{machine.near}\n{settings.check}"
     return object_cache.default_cache().key(facts, machine.target)
 
 

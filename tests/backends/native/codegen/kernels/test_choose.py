@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy
 import pytest
 
+from heterosis.backends.native.codegen.kernel import Machine
+from heterosis.backends.native.codegen.kernels import recurrent
 from heterosis.backends.native.codegen.kernels.matmul import Problem, choose
 from heterosis.backends.native.codegen.target import AVX2, AVX512, FALLBACK
 from heterosis.ir.traced_sizes import Decisions
@@ -177,3 +179,11 @@ def test_open_columns_have_no_narrow_panel():
         sizes = {"m": 8, "n": n, "k": 16, "a_row": 16, "a_column": 1, "c_row": n}
         actual = choose(Problem("float32", **sizes, b_packed=True), BEST, WORKERS)
         assert (actual.variant, actual.narrow) == ("panels", narrow)
+
+
+@pytest.mark.parametrize("near, by_rows", [(1 << 20, False), (2 << 20, True)])
+def test_threads_have_sequences_of_their_own_where_a_cache_holds_the_weights_twice(near, by_rows):
+    """They read all weights in each step then, and meet once."""
+    facts = (recurrent.CELLS["lstm"], "float32", False, False, 32, 256)
+    loop, *_ = recurrent.plan(*facts, Machine(AVX512, 2, near), packed=True)
+    assert loop.by_rows is by_rows

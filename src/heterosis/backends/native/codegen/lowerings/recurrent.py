@@ -42,7 +42,7 @@ def _kernel(
         wide = cell.gates * units
         keep = not back and node.attributes["keep"]
         loop, actual, layout = code.plan(
-            cell, inputs[0].dtype, back, keep, rows, units, machine.target, machine.workers,
+            cell, inputs[0].dtype, back, keep, rows, units, machine,
             packed=packed, joined=joined,
         )  # fmt: skip
 
@@ -108,7 +108,7 @@ def _joins(
     fits = inputs.shape == (steps * rows, units) and bias.shape == weights.shape[1:]
     if mode not in RECURRENT_JOINED or not fits:
         return False
-    return code.joins(mode, weights.dtype, rows, units, machine.target, machine.workers)
+    return code.joins(mode, weights.dtype, rows, units, machine)
 
 
 def _joined(

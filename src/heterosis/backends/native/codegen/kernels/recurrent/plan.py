@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from heterosis.backends.native.codegen.kernel import Machine
 from heterosis.backends.native.codegen.kernels import matmul
 from heterosis.backends.native.codegen.kernels.matmul.element import element
 from heterosis.backends.native.codegen.kernels.matmul.tile import tile
@@ -20,9 +21,9 @@ _BY_UNITS = ("panels", "dots_of_columns")
 # Up to so many bytes of both operands side by side, their products are one: a block of depth.
 _JOINED_BYTES = 1 << 11
 _JOINED_ROWS = 16  # fewer fill tiles better in the product for all steps
-# Rows enough for a share of their own, if the weights, which pass by once a step, are no more than
-# so many bytes (measured with 2 MB of second-level cache).
-OWN_ROWS, _OWN_BYTES = 8, {"avx512": 1 << 20}
+# Rows enough for a share of their own, if the weights, which pass by once a step, fill no more than
+# half of the second-level cache. What fills all of it takes a quarter longer so (Zen 4).
+OWN_ROWS = 8
 
 
 @dataclass(frozen=True)
@@ -108,12 +109,13 @@ class Layout:
 
 
 def plan(
-    cell: Cell, dtype: str, back: bool, keep: bool, rows: int, units: int,
-    target: Target, workers: int, *, packed: bool = False, joined: bool = False,
+    cell: Cell, dtype: str, back: bool, keep: bool, rows: int, units: int, machine: Machine, *,
+    packed: bool = False, joined: bool = False,
 ) -> tuple[Recurrence, matmul.Problem, Layout]:  # fmt: skip
     """The loop for a batch of `rows`, its product with all numbers known, and its memory. The
     weights may have come `packed`, as they do if it is `joined`; else they are packed here for more
     than a few rows."""
+    target, workers = machine.target, machine.workers
     wide = cell.gates * units
     n, k = (units, wide) if back else (wide, 2 * units if joined else units)
     b_row, b_column = (units, 1) if back else (1, units)
@@ -127,8 +129,8 @@ def plan(
     parts = actual.variant in _BY_UNITS and units % block_of(dtype, target) == 0
     together = parts and not back
     alone = together and actual.variant == "panels" and workers > 1
-    near = alone and n * k * ITEMSIZE[dtype] <= _OWN_BYTES.get(target.name, 0)
-    by_rows = near and rows >= workers * OWN_ROWS
+    near = alone and 2 * n * k * ITEMSIZE[dtype] <= machine.near
+    by_rows = near and target.name == "avx512" and rows >= workers * OWN_ROWS
     loop = Recurrence(cell, dtype, back, keep, actual.generic(), packs, together, joined, by_rows)
     at_packed = 0 if back else _aligned(rows * wide * ITEMSIZE[dtype])
     size = matmul.packed_b_layout(actual, target).size if packs else 0
@@ -137,13 +139,13 @@ def plan(
     return loop, actual, Layout(at_packed, work, total)
 
 
-def joins(mode: str, dtype: str, rows: int, units: int, target: Target, workers: int) -> bool:
+def joins(mode: str, dtype: str, rows: int, units: int, machine: Machine) -> bool:
     """Whether the products of inputs as wide as the outputs are worth being one with those of the
     outputs: where one block of depth has both, and each thread all gates of some units; threads
     that have rows of their own instead need not meet."""
     if 2 * units * ITEMSIZE[dtype] > _JOINED_BYTES or rows < _JOINED_ROWS:
         return False
-    facts = (CELLS[mode], dtype, False, False, rows, units, target, workers)
+    facts = (CELLS[mode], dtype, False, False, rows, units, machine)
     joined, *_ = plan(*facts, packed=True, joined=True)
     apart, *_ = plan(*facts, packed=True)
     return joined.together and joined.problem.variant == "panels" and not apart.by_rows
