@@ -2,6 +2,10 @@
 
 import itertools
 import json
+import os
+import platform
+import shutil
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -159,3 +163,51 @@ def test_what_compiling_costs_is_measured():
     command = [sys.executable, str(BENCHMARKS / "compile_model.py"), "MLP 1"]
     found = json.loads(subprocess.check_output(command))
     assert found["kernels"] == 3 and found["result"] >= found["wall"] > 0
+
+
+ASKING = """
+#include <cpuid.h>
+unsigned answer(unsigned leaf, unsigned which) {
+  unsigned found[4];
+  __cpuid_count(leaf, 0, found[0], found[1], found[2], found[3]);
+  return found[which];
+}
+unsigned number(void) { return 0xa20f; } /* the bytes of cpuid, and none */
+void fail(void) { __builtin_trap(); }
+"""
+ASKED = """
+import ctypes, sys
+library = ctypes.CDLL(sys.argv[1])
+if len(sys.argv) > 2:
+    library.fail()
+print([library.answer(leaf, which) for leaf in (1, 7) for which in range(4)], library.number())
+"""
+WIDE = 1 << 16 | 1 << 17 | 1 << 21 | 1 << 28 | 1 << 30 | 1 << 31  # of the second word for leaf 7
+
+
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="no processor with AVX-512")
+@pytest.mark.skipif(not all(map(shutil.which, ("gcc", "objdump"))), reason="no gcc, or no objdump")
+def test_libraries_can_be_kept_from_wide_vectors(tmp_path):
+    environment = tmp_path / "environment"
+    environment.mkdir()
+    (tmp_path / "asking.c").write_text(ASKING)
+    library = environment / "asking.so"
+    make = ["gcc", "-O1", "-shared", "-fPIC", tmp_path / "asking.c", "-o", library]
+    subprocess.run(make, check=True)
+
+    def asked(*more, **settings):
+        command = [sys.executable, "-c", ASKED, library, *more]
+        found = {"env": os.environ | settings, "capture_output": True, "text": True}
+        return subprocess.run(command, check=False, **found)
+
+    seen, number = asked().stdout.rsplit(" ", 1)
+    tool = [sys.executable, BENCHMARKS / "without_avx512.py", tmp_path / "folder", environment]
+    printed = subprocess.check_output(tool, text=True).splitlines()
+    settings = dict(line.removeprefix("export ").split("=", 1) for line in printed)
+    hidden, same = asked(**settings).stdout.rsplit(" ", 1)
+    seen, hidden = json.loads(seen), json.loads(hidden)
+    assert same == number == f"{0xA20F}\n"
+    assert [seen[i] for i in (0, 2, 3, 4)] == [hidden[i] for i in (0, 2, 3, 4)]
+    assert hidden[5] & 0xFFFFFFFF == seen[5] & ~WIDE & 0xFFFFFFFF
+    assert asked().returncode == -signal.SIGILL  # nobody answers
+    assert asked("fail", **settings).returncode == -signal.SIGILL
