@@ -92,31 +92,22 @@ class Control:
             for branch, values in zip(branches, results, strict=True)
         ]
         truth = as_truth(pred)
-        made = _called(outer, conditional, [truth, *taken], len(taken), *programs)
+        found = _called(outer, conditional, [truth, *taken], len(taken), *programs)
         many = len(joined.pairs)
         end = many + len(printed)
-        _write(written, made[end:])
+        made = found[:many]
+        _write(written, found[end:])
         if any(branch.prints for branch in branches):
             prints = [branch.prints for branch in branches]
             holds = outer.cell(truth).value()
-            outer.prints.add_choice(holds, prints, _read(outer, made[many:end]))
+            outer.prints.add_choice(holds, prints, _read(outer, found[many:end]))
         outer.count_drawn(first.drawn if first.drawn == second.drawn else None)
-        made = made[:many]
         regions = {
             branch.name: branch.region((), leaves)
             for branch, leaves in zip(branches, joined.leaves, strict=True)
         }
         _note_control(outer, "cond", before, {"pred": [pred]}, regions, made)
-        for array, pair in zip(made, joined.pairs, strict=True):
-            if joined.is_number(pair):
-                outer.note_number(array)
-                continue
-            if any(map(outer.stands_for_number, pair)):
-                outer.outermost.mixed[array._storage_id] = array
-            for branch, leaf in zip(branches, pair, strict=True):
-                note_chosen(branch, leaf, array)
-        for branch, leaves in zip(branches, joined.leaves, strict=True):
-            note_shared(branch, leaves, made)
+        _note_joined(outer, branches, joined, made)
         return joined.tree(made)
 
     def made(self, container: Any) -> Any:
@@ -418,6 +409,22 @@ def _note_control(
     facts = {name: described(outer, leaves) for name, leaves in given.items()}
     cells = tuple(map(outer.cell, made))
     outer.controls.append(ControlStep(kind, first, len(outer.steps), facts, regions, cells))
+
+
+def _note_joined(
+    outer: Trace, branches: Sequence[Inner], joined: Joined, made: Sequence[Any]
+) -> None:
+    """Note what each array that a choice gives stands for: what its branches do."""
+    for array, pair in zip(made, joined.pairs, strict=True):
+        if joined.is_number(pair):
+            outer.note_number(array)
+            continue
+        if any(map(outer.stands_for_number, pair)):
+            outer.outermost.mixed[array._storage_id] = array
+        for branch, leaf in zip(branches, pair, strict=True):
+            note_chosen(branch, leaf, array)
+    for branch, leaves in zip(branches, joined.leaves, strict=True):
+        note_shared(branch, leaves, made)
 
 
 def _write(written: Sequence[Any], results: Sequence[Any]) -> None:
