@@ -162,7 +162,7 @@ def _computed(preparation: Program, entry: Entry, machine: Machine) -> list[_cor
     arrays = [entry.held[i] for i in positions]
     layouts = [Strided(a.shape, a._element_strides) for a in arrays]
     target = _packing_here_for(machine.target)
-    planned = scheduled(program, layouts, Machine(target, machine.workers), views=False)
+    planned = scheduled(program, layouts, replace(machine, target=target), views=False)
     code = function_for_known_sizes(planned)
     loaded = object_cache.load(code.key, lambda: code.emit(target), target)
     plan = plan_facts(program, planned, code).plan(loaded.function(abi.ENTRY))

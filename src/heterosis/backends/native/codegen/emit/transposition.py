@@ -1,4 +1,4 @@
-"""Squares of elements turned in registers: rows become columns."""
+"""Elements that change places in registers: vectors laid end to end, squares that are turned."""
 
 from __future__ import annotations
 
@@ -25,6 +25,15 @@ def transpose(f: Function, rows: list[Value], chunk: int) -> list[Value]:
         rows = _exchange(f, rows, stride)
         stride *= 2
     return rows
+
+
+def side_by_side(f: Function, parts: list[Value]) -> Value:
+    """Vectors of equal length laid end to end; their number is a power of two."""
+    while len(parts) > 1:
+        length = 2 * parts[0].type.lanes
+        pairs = zip(parts[::2], parts[1::2], strict=True)
+        parts = [f.shuffle(a, b, range(length)) for a, b in pairs]
+    return parts[0]
 
 
 def interleaved(f: Function, rows: list[Value], chunk: int) -> list[Value]:

@@ -28,6 +28,7 @@ from heterosis.backends.native.codegen.emit.builder import (
     constant,
 )
 from heterosis.backends.native.codegen.emit.reducers import above
+from heterosis.backends.native.codegen.emit.transposition import side_by_side
 from heterosis.backends.native.codegen.target import Target
 
 if TYPE_CHECKING:
@@ -277,7 +278,7 @@ class _Elements:
             loop.next = [following, first]
             loop.more = f.binary("and", nowhere, f.compare("slt", following, count))
         _, first = loop.results
-        bits = self._bits(f, _side_by_side(f, met(first)))
+        bits = self._bits(f, side_by_side(f, met(first)))
         number = f.call(f"llvm.cttz.{bits.type}", [bits, constant(Type("i1"), 0)], bits.type)
         return f.add(first, number if bits.type == I64 else f.convert("zext", number, I64))
 
@@ -299,12 +300,3 @@ class _Elements:
                 takes = f.binary("or", takes, none)
             loop.next = [f.select(takes, x, best), f.select(takes, loop.index, place)]
         return loop.results
-
-
-def _side_by_side(f: Function, vectors: list[Value]) -> Value:
-    """A power of two of vectors as one."""
-    while len(vectors) > 1:
-        lanes = 2 * vectors[0].type.lanes
-        pairs = zip(vectors[::2], vectors[1::2], strict=True)
-        vectors = [f.shuffle(low, high, range(lanes)) for low, high in pairs]
-    return vectors[0]

@@ -13,7 +13,7 @@ import math
 from collections.abc import Callable, Sequence
 
 from heterosis.backends.native.codegen.emit.builder import Function, Type, Value, constant
-from heterosis.backends.native.codegen.emit.transposition import interleaved
+from heterosis.backends.native.codegen.emit.transposition import interleaved, side_by_side
 
 Line = Callable[[Function, Sequence[Value]], list[Value]]
 
@@ -125,19 +125,10 @@ def turned(f: Function, starts: Sequence[Value], kind: Type) -> list[Value]:
     second ones, and so on."""
     few, count = Type(kind.element, _FEW), len(starts)
     rows = [
-        _side_by_side(f, [f.load(few, starts[at]) for at in range(i, count, _FEW)])
+        side_by_side(f, [f.load(few, starts[at]) for at in range(i, count, _FEW)])
         for i in range(_FEW)
     ]
     return interleaved(f, interleaved(f, rows, _FEW), _FEW)
-
-
-def _side_by_side(f: Function, parts: list[Value]) -> Value:
-    """Vectors of equal length laid end to end; their number is a power of two."""
-    while len(parts) > 1:
-        length = 2 * parts[0].type.lanes
-        pairs = zip(parts[::2], parts[1::2], strict=True)
-        parts = [f.shuffle(a, b, range(length)) for a, b in pairs]
-    return parts[0]
 
 
 def store_joined(f: Function, places: list[Value], start: Value) -> None:
